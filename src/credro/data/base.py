@@ -1,0 +1,159 @@
+"""Labelled samples, in memory or read from files when asked: the one type that everything downstream reads.
+
+``Data`` is also an ordinary torch ``Dataset`` of ``(sample, label)`` pairs, so it serves in anybody's ``DataLoader``;
+``as_data`` brings anybody's ``Dataset`` or ``DataLoader`` to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+
+Reader = Callable[[Tensor], Tensor]
+"""Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` in the dtype they are stored in."""
+
+
+def to_float(x: Tensor) -> Tensor:
+    """Bytes become floats in [0, 1]; floats stay as they are."""
+    return x.float() / 255 if x.dtype == torch.uint8 else x
+
+
+@dataclass(frozen=True, eq=False)
+class Data(Dataset[tuple[Tensor, int]]):
+    """N labelled samples.
+
+    samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files.
+    labels: (N,) int64, floats for regression, or (N, C) soft labels. classes: C names.
+    groups: (N,) int64: patient, hospital, scanner.
+    mean, std: what the set is usually normalised with, one number per channel or feature; empty: none is customary.
+    """
+
+    name: str
+    samples: Tensor | Reader
+    labels: Tensor
+    shape: tuple[int, ...]
+    classes: tuple[str, ...] = ()
+    groups: Tensor | None = None
+    group_names: tuple[str, ...] = ()
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    paths: tuple[Path, ...] = field(default=(), repr=False)  # one per sample where samples are files
+    prepared: bool = False  # a user's own dataset: its samples are not scaled, normalised or augmented by us
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.labels)
+
+    def __getitem__(self, i: int) -> tuple[Tensor, int]:
+        """Sample i as floats (bytes scaled to [0, 1]) and its label."""
+        i = range(len(self))[i]
+        label = self.labels[i]
+        return to_float(self.batch(torch.tensor([i]))[0]), label.item() if label.ndim == 0 else label
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all samples are held as one tensor."""
+        return isinstance(self.samples, Tensor)
+
+    def batch(self, index: Tensor) -> Tensor:
+        """Samples ``(B, *shape)`` at ``index`` (B,), in the dtype they are stored in."""
+        if isinstance(self.samples, Tensor):
+            return self.samples[index.to(self.samples.device)]
+        return self.samples(index)
+
+    def subset(self, index: Tensor | Sequence[int]) -> Data:
+        """The samples at ``index`` (B,), in that order."""
+        index = torch.as_tensor(index, dtype=torch.long)
+        samples = self.samples
+        return replace(
+            self,
+            samples=samples[index] if isinstance(samples, Tensor) else lambda i: samples(index[i]),
+            labels=self.labels[index],
+            groups=None if self.groups is None else self.groups[index],
+            paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
+        )
+
+    def relabel(self, labels: Tensor, classes: Sequence[str] | None = None) -> Data:
+        """The same samples under other labels (N,)."""
+        if len(labels) != len(self):
+            raise ValueError(f"labels must have one entry per sample: got {len(labels)} for {len(self)} samples")
+        return replace(self, labels=labels, classes=self.classes if classes is None else tuple(classes))
+
+    def fingerprint(self) -> str:
+        """Twelve hex digits that change when the samples or labels change; files count by name and size."""
+        digest = hashlib.sha256(f"{len(self)} {self.shape}".encode())
+        digest.update(self.labels.cpu().contiguous().numpy().tobytes())
+        if isinstance(self.samples, Tensor):
+            digest.update(self.samples.cpu().contiguous().numpy().tobytes())
+        elif self.paths:
+            for path in self.paths:
+                digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size}".encode())
+        else:  # a user's own dataset: a few samples stand for all
+            for i in torch.linspace(0, len(self) - 1, min(len(self), 32)).long():
+                digest.update(self.batch(i[None]).cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()[:12]
+
+
+def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data:
+    """Anybody's ``Dataset``, ``DataLoader`` or ``(x, y)`` pair as ``Data``; ``Data`` itself passes through.
+
+    Samples come out as the dataset gives them. A loader contributes its dataset and collate function; order and
+    batch size are the recipe's. Labels are taken from the dataset's ``targets`` or ``labels``, or read in one pass.
+    """
+    if isinstance(source, Data):
+        return source
+    if isinstance(source, tuple) and len(source) == 2:
+        x, y = (torch.as_tensor(part) for part in source)
+        return _checked(
+            Data(name, x, _label_tensor(y), tuple(x.shape[1:]), tuple(classes), prepared=x.dtype != torch.uint8)
+        )
+    collate: Callable[[list[Any]], Any] = default_collate
+    if isinstance(source, DataLoader):
+        collate, source = source.collate_fn, source.dataset
+    if isinstance(source, Data):
+        return source
+    if isinstance(source, TensorDataset) and len(source.tensors) == 2:
+        return as_data(tuple(source.tensors), name, classes)
+    if isinstance(source, IterableDataset) or not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
+        raise TypeError(
+            f"data must be a credro Data, a torch Dataset with a length, a DataLoader over one, or a pair (x, y); "
+            f"got {type(source).__name__}: a stream without random access can be predicted on, but not trained on, "
+            f"since its order could not be restored after an interruption"
+        )
+    if len(source) == 0:
+        raise ValueError(f"data is empty: {type(source).__name__} has length 0")
+    first = source[0]
+    if not isinstance(first, tuple | list) or len(first) != 2:
+        raise TypeError(
+            f"data must give pairs (sample, label); item 0 of {type(source).__name__} is a {type(first).__name__}"
+        )
+
+    def read(index: Tensor) -> Tensor:
+        return torch.as_tensor(collate([source[i] for i in index.tolist()])[0])
+
+    found = next((getattr(source, key) for key in ("targets", "labels") if hasattr(source, key)), None)
+    y = torch.as_tensor(
+        found if found is not None else [torch.as_tensor(source[i][1]).tolist() for i in range(len(source))]
+    )
+    names = tuple(classes) or tuple(map(str, getattr(source, "classes", ())))
+    shape = tuple(read(torch.tensor([0])).shape[1:])
+    return _checked(Data(name, read, _label_tensor(y), shape, names, prepared=True))
+
+
+def _label_tensor(y: Tensor) -> Tensor:
+    return y.float() if y.is_floating_point() else y.long()
+
+
+def _checked(data: Data) -> Data:
+    if isinstance(data.samples, Tensor) and len(data.samples) != len(data.labels):
+        raise ValueError(
+            f"x and y must have the same length, got {len(data.samples)} samples and {len(data.labels)} labels"
+        )
+    return data

@@ -1,0 +1,1 @@
+"""How good an uncertainty is: out-of-distribution detection, selective classification, calibration."""
