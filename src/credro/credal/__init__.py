@@ -1,0 +1,1 @@
+"""The mathematics of credal sets: pure functions on tensors."""

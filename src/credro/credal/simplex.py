@@ -1,0 +1,103 @@
+"""Convex minimisation over the simplex, a batch of small problems at once: a primal-dual interior-point method.
+
+``minimise phi(w)  subject to  w >= 0, sum(w) = 1`` for N problems of M weights each. Newton's method on the perturbed
+optimality conditions ``grad + nu - z = 0``, ``w * z = mu``, with Mehrotra's choice of ``mu``. Every iterate is
+feasible and strictly positive, so the linearisation at it certifies how far it is from the optimum:
+``phi(w) - phi* <= <grad, w> - min(grad)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+GradHess = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""(weights (n, M), numbers of the problems (n,)) -> gradient (n, M) and Hessian (n, M, M)."""
+
+
+def minimise(
+    grad_hess: GradHess, problems: int, members: int, *, tol: float, like: Tensor, max_steps: int = 100
+) -> tuple[Tensor, Tensor]:
+    """Weights (N, M) of the minima and the certified distance (N,) of each to its optimum.
+
+    A problem is left alone once its certificate is at most ``tol``; the certificate returned says how far it got.
+    """
+    best = torch.full((problems, members), 1 / members, dtype=like.dtype, device=like.device)
+    gap = torch.zeros(problems, dtype=like.dtype, device=like.device)
+    open_ = torch.arange(problems, device=like.device)
+    w = best.clone()
+    z = nu = w  # set in the first round
+    for step in range(max_steps + 1):
+        grad, hess = grad_hess(w, open_)
+        certificate = (grad * w).sum(-1) - grad.amin(-1)
+        best[open_], gap[open_] = w, certificate
+        going = certificate > tol
+        if step == max_steps or not going.any():  # also when none is left
+            break
+        if step == 0:  # a dual point that satisfies grad + nu = z > 0 exactly
+            nu = certificate - grad.amin(-1)
+            z = grad + nu[:, None]
+        if not going.all():
+            open_, w, z, nu, grad, hess = (t[going] for t in (open_, w, z, nu, grad, hess))
+        w, z, nu = _newton_step(w, z, nu, grad, hess)
+        # At the limit of float64 the system becomes singular: such a problem keeps the point and certificate it has.
+        if not (sound := torch.isfinite(w).all(-1) & torch.isfinite(z).all(-1)).all():
+            open_, w, z, nu = (t[sound] for t in (open_, w, z, nu))
+    return best, gap
+
+
+def _newton_step(w: Tensor, z: Tensor, nu: Tensor, grad: Tensor, hess: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """One predictor-corrector step for every problem. w, z, grad: (n, M); nu: (n,); hess: (n, M, M)."""
+    ratio = z / w
+    factor = _cholesky(hess + torch.diag_embed(ratio))
+    residual = grad + nu[:, None] - z
+    ones = torch.ones_like(w)
+    by_one = _solve(factor, ones)
+
+    def direction(target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Towards ``w * z = target``, keeping ``sum(w) = 1``."""
+        x = _solve(factor, target / w - z - residual)
+        dnu = x.sum(-1) / by_one.sum(-1)
+        dw = x - dnu[:, None] * by_one
+        return dw, target / w - z - ratio * dw, dnu
+
+    mu = (w * z).mean(-1)
+    dw, dz, _ = direction(torch.zeros_like(w))
+    reach = _step_length(w, dw, z, dz)[:, None]
+    ahead = ((w + reach * dw) * (z + reach * dz)).mean(-1)
+    target = ((ahead / mu) ** 3 * mu)[:, None] - dw * dz  # Mehrotra: centre as much as the predictor could not do
+    dw, dz, dnu = direction(target)
+    alpha = (0.99 * _step_length(w, dw, z, dz)).clamp(max=1)[:, None]
+    w = w + alpha * dw
+    return w / w.sum(-1, keepdim=True), z + alpha * dz, nu + alpha[:, 0] * dnu
+
+
+def _step_length(w: Tensor, dw: Tensor, z: Tensor, dz: Tensor) -> Tensor:
+    """Largest step in [0, 1 / 0.99] that keeps w and z nonnegative. (n,)."""
+    down = torch.cat([-dw / w, -dz / z], -1).amax(-1)
+    return 1 / down.clamp(min=0.99)
+
+
+def _cholesky(a: Tensor) -> Tensor:
+    factor: Tensor = torch.linalg.cholesky_ex(a)[0]
+    return factor
+
+
+def _solve(factor: Tensor, b: Tensor) -> Tensor:
+    return torch.cholesky_solve(b.unsqueeze(-1), factor).squeeze(-1)
+
+
+def distance_to_hull(members: Tensor, points: Tensor) -> Tensor:
+    """Euclidean distance (N,) of ``points`` (N, C) to the convex hull of ``members`` (N, M, C)."""
+    shift = members - points.unsqueeze(1)
+    gram = shift @ shift.transpose(1, 2)  # 0.5 |sum w_i shift_i|^2 has gradient gram w and Hessian gram
+
+    def grad_hess(w: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
+        part = gram[which]
+        return (part @ w.unsqueeze(-1)).squeeze(-1), part
+
+    weights, _ = minimise(grad_hess, *shift.shape[:2], tol=1e-22, like=shift, max_steps=60)
+    nearest: Tensor = (weights.unsqueeze(1) @ shift).squeeze(1)
+    return nearest.square().sum(-1).sqrt()
