@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+TINY = 1e-300
+"""What a probability of 0 counts as inside a logarithm: its entropy is still 0, its marginal entropy large but finite."""
+
 
 def reachable(lower: Tensor, upper: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
     """Tightest bounds of the same set; classes along ``dim``.

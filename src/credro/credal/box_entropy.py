@@ -11,17 +11,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from credro.credal.bounds import reachable
+from credro.credal.bounds import TINY, reachable
 
 TOL = 1e-12
 """A node whose lower bound is within this of the best value found (nats) cannot improve it beyond rounding."""
 SLACK = 1e-13
 """By how much a sum may miss 1 through rounding alone."""
+FRONTIER = 1 << 20
+"""How many numbers the search nodes that are looked at together may hold in one tensor."""
 
 
 def f(p: Tensor) -> Tensor:
     """``-p log p`` with 0 at 0."""
-    return p.clamp_min(1e-300).log().mul_(p).neg_()
+    return p.clamp_min(TINY).log().mul_(p).neg_()
 
 
 def box_upper(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
@@ -69,7 +71,7 @@ class _Nodes(NamedTuple):
         return _Nodes(self.owner[index], lower, upper, self.bound[index])
 
 
-def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, frontier: int = 1 << 16) -> LowerEntropy:
+def box_lower(lower: Tensor, upper: Tensor, max_nodes: int) -> LowerEntropy:
     """Smallest entropy in the boxes ``lower``, ``upper`` (C, K), by branch and bound over all samples at once.
 
     Bound: on ``[l_k, u_k]`` the chord of ``-p log p`` lies below it, and the best fill of the chords is a fractional
@@ -79,6 +81,7 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, frontier: int = 1 <<
     max_nodes: per sample; a sample that needs more keeps its best value and reports the gap that is left.
     """
     samples = lower.shape[1]
+    frontier = max(1, FRONTIER // len(lower))
     lower, upper = reachable(lower, upper, dim=0)  # narrower intervals have better chords
     best = torch.full((samples,), torch.inf, dtype=lower.dtype, device=lower.device)
     where = torch.empty_like(lower)
@@ -92,6 +95,7 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, frontier: int = 1 <<
             waiting.append(nodes.at(order[frontier:]))
             nodes = nodes.at(order[:frontier])
         value, p, bound, k, value_k, feasible = _relax(nodes.lower, nodes.upper)
+        feasible |= nodes.bound.isneginf()  # a sample's whole box is never empty, whatever its rounding
         used.index_add_(0, nodes.owner, torch.ones_like(nodes.owner))
         value = value.where(feasible, torch.inf)
         _keep_best(best, where, nodes.owner, value, p)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from credro.credal.arrays import chunks, give, to_tensor
+from credro.credal.bounds import TINY
 from credro.credal.box_entropy import box_lower, box_upper
 from credro.credal.hull_entropy import CERTIFIED, entropy, hull_lower, hull_upper
 from credro.credal.sets import Box, CredalSet, Hull
@@ -114,7 +115,7 @@ class _BoxEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
         lower, upper, p = ctx.saved_tensors
-        marginal = -(p.clamp_min(1e-300).log() + 1)  # of moving mass into a class
+        marginal = -(p.clamp_min(TINY).log() + 1)  # of moving mass into a class
         at_lower, at_upper = p <= lower, p >= upper
         inside = ~at_lower & ~at_upper
         # What moves into a class comes out of those between their bounds; where there are none the optimum has a

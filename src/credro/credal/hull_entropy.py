@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from credro.credal.bounds import TINY
 from credro.credal.simplex import minimise
 
 CERTIFIED = 1e-8
@@ -12,8 +13,8 @@ CERTIFIED = 1e-8
 
 
 def entropy(p: Tensor) -> Tensor:
-    """Shannon entropy in nats over the last axis, with 0 log 0 = 0."""
-    return -torch.xlogy(p, p).sum(-1)
+    """Shannon entropy in nats over the last axis, with 0 log 0 = 0; the gradient stays finite at 0."""
+    return -(p * p.clamp_min(TINY).log()).sum(-1)
 
 
 def hull_upper(members: Tensor, tol: float = CERTIFIED) -> tuple[Tensor, Tensor, Tensor]:

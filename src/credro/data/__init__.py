@@ -1,5 +1,34 @@
 """Readers of standard layouts, batched augmentation, corruptions, label noise, splits, the embedded set."""
 
+from credro.data.augment import AUGMENTATIONS, normalise
 from credro.data.base import Data, as_data, to_float
+from credro.data.conform import conform
+from credro.data.corruptions import CORRUPTIONS, corrupt, corrupt_data
+from credro.data.errors import DataError, DataNotFound
+from credro.data.load import data_root, load
+from credro.data.noise import symmetric_noise
+from credro.data.sources import SOURCES
+from credro.data.splits import limit, split, split_groups
+from credro.data.stats import channel_stats
 
-__all__ = ["Data", "as_data", "to_float"]
+__all__ = [
+    "AUGMENTATIONS",
+    "CORRUPTIONS",
+    "SOURCES",
+    "Data",
+    "DataError",
+    "DataNotFound",
+    "as_data",
+    "channel_stats",
+    "conform",
+    "corrupt",
+    "corrupt_data",
+    "data_root",
+    "limit",
+    "load",
+    "normalise",
+    "split",
+    "split_groups",
+    "symmetric_noise",
+    "to_float",
+]

@@ -26,7 +26,7 @@ def to_float(x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Data(Dataset[tuple[Tensor, int]]):
+class Data(Dataset[tuple[Tensor, Any]]):
     """N labelled samples.
 
     samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files.
@@ -46,12 +46,13 @@ class Data(Dataset[tuple[Tensor, int]]):
     std: tuple[float, ...] = ()
     paths: tuple[Path, ...] = field(default=(), repr=False)  # one per sample where samples are files
     prepared: bool = False  # a user's own dataset: its samples are not scaled, normalised or augmented by us
+    columns: tuple[str, ...] = ()  # a table: the names of its features
 
     def __len__(self) -> int:
         """Number of samples."""
         return len(self.labels)
 
-    def __getitem__(self, i: int) -> tuple[Tensor, int]:
+    def __getitem__(self, i: int) -> tuple[Tensor, Any]:
         """Sample i as floats (bytes scaled to [0, 1]) and its label."""
         i = range(len(self))[i]
         label = self.labels[i]
@@ -74,9 +75,9 @@ class Data(Dataset[tuple[Tensor, int]]):
         samples = self.samples
         return replace(
             self,
-            samples=samples[index] if isinstance(samples, Tensor) else lambda i: samples(index[i]),
-            labels=self.labels[index],
-            groups=None if self.groups is None else self.groups[index],
+            samples=samples[index.to(samples.device)] if isinstance(samples, Tensor) else _Picked(samples, index),
+            labels=self.labels[index.to(self.labels.device)],
+            groups=None if self.groups is None else self.groups[index.to(self.groups.device)],
             paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
         )
 
@@ -99,6 +100,28 @@ class Data(Dataset[tuple[Tensor, int]]):
             for i in torch.linspace(0, len(self) - 1, min(len(self), 32)).long():
                 digest.update(self.batch(i[None]).cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, eq=False)
+class _Picked:
+    """Some of a reader's samples. A class and not a lambda: it must travel to other processes."""
+
+    read: Reader
+    index: Tensor
+
+    def __call__(self, i: Tensor) -> Tensor:
+        return self.read(self.index[i.to(self.index.device)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Collated:
+    """Samples of anybody's dataset, put together by its loader's collate function."""
+
+    dataset: Any
+    collate: Callable[[list[Any]], Any]
+
+    def __call__(self, i: Tensor) -> Tensor:
+        return torch.as_tensor(self.collate([self.dataset[n] for n in i.tolist()])[0])
 
 
 def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data:
@@ -134,10 +157,7 @@ def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data
         raise TypeError(
             f"data must give pairs (sample, label); item 0 of {type(source).__name__} is a {type(first).__name__}"
         )
-
-    def read(index: Tensor) -> Tensor:
-        return torch.as_tensor(collate([source[i] for i in index.tolist()])[0])
-
+    read = _Collated(source, collate)
     found = next((getattr(source, key) for key in ("targets", "labels") if hasattr(source, key)), None)
     y = torch.as_tensor(
         found if found is not None else [torch.as_tensor(source[i][1]).tolist() for i in range(len(source))]

@@ -1,1 +1,25 @@
 """Networks by name, with published state-dict keys."""
+
+from credro.nets.head import head, set_head
+from credro.nets.registry import NETS, make, make_under_seed, usual_shape
+from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
+from credro.nets.small import CNN, MLP
+from credro.nets.weights import LoadReport, load_weights
+from credro.nets.wide import WideResNet
+
+__all__ = [
+    "CNN",
+    "MLP",
+    "NETS",
+    "BasicBlock",
+    "Bottleneck",
+    "LoadReport",
+    "ResNet",
+    "WideResNet",
+    "head",
+    "load_weights",
+    "make",
+    "make_under_seed",
+    "set_head",
+    "usual_shape",
+]

@@ -1,0 +1,75 @@
+"""Images of one set brought to the shape of another: resized without cropping, grey to colour, colour to grey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from credro.data.base import Data, Reader
+
+CHUNK = 1024
+"""So many images are resized at once: floats take four times the room of bytes."""
+
+
+def conform(data: Data, shape: Sequence[int]) -> Data:
+    """The same samples with the shape (C, H, W); C is 1 or 3.
+
+    What is held in memory is converted at once, what is read from files when it is read. The usual normalisation of
+    the set is forgotten when the channels change: a stranger is normalised like the set it is compared with.
+    """
+    wanted = _check(data, shape)
+    if wanted == data.shape:
+        return data
+    if isinstance(data.samples, Tensor):
+        held = data.samples
+        parts = [fit_images(held[i : i + CHUNK], wanted) for i in range(0, max(len(held), 1), CHUNK)]
+        samples: Tensor | Reader = torch.cat(parts)
+    else:
+        samples = _Fitted(data.samples, wanted)
+    if wanted[0] != data.shape[0]:
+        data = replace(data, mean=(), std=())
+    return replace(data, samples=samples, shape=wanted)
+
+
+def fit_images(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Images (B, C, H, W) to (B, *shape), bytes staying bytes: as Pillow's ``convert``, then ``resize(BILINEAR)``."""
+    channels, height, width = shape
+    if channels == 1 and x.shape[1] == 3:
+        x = grey(x)
+    if tuple(x.shape[2:]) != (height, width) and len(x):
+        y = interpolate(x.float(), (height, width), mode="bilinear", antialias=True)
+        x = y.round().clamp(0, 255).to(x.dtype) if x.dtype == torch.uint8 else y.to(x.dtype)
+    elif not len(x):
+        x = x.new_empty((0, x.shape[1], height, width))
+    return x.expand(-1, channels, -1, -1).contiguous()
+
+
+def grey(x: Tensor) -> Tensor:
+    """Colour (B, 3, H, W) to luminance (B, 1, H, W): .299 red, .587 green, .114 blue (ITU-R 601), as Pillow."""
+    if x.dtype == torch.uint8:  # Pillow's fixed-point arithmetic, bit for bit
+        red, green, blue = x.int().unbind(1)
+        return ((19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16).to(torch.uint8)[:, None]
+    weights = torch.tensor([0.299, 0.587, 0.114], dtype=x.dtype, device=x.device)
+    return torch.einsum("bchw,c->bhw", x, weights)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    read: Reader
+    shape: tuple[int, ...]
+
+    def __call__(self, index: Tensor) -> Tensor:
+        return fit_images(self.read(index), self.shape)
+
+
+def _check(data: Data, shape: Sequence[int]) -> tuple[int, ...]:
+    wanted = tuple(shape)
+    if len(data.shape) != 3 or data.shape[0] not in (1, 3):
+        raise ValueError(f"conform is for images of 1 or 3 channels, but {data.name!r} has samples of {data.shape}")
+    if len(wanted) != 3 or wanted[0] not in (1, 3) or min(wanted) < 1:
+        raise ValueError(f"shape must be (channels, height, width) with 1 or 3 channels, got {wanted}")
+    return wanted

@@ -1,0 +1,1 @@
+"""The set ``fashion-mini`` and its licences, as files: made by ``scripts/make_fashion_mini.py``."""

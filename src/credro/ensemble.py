@@ -1,0 +1,311 @@
+"""A trained ensemble: fit, load, predict, calibrate, save."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, IterableDataset
+
+from credro.data.base import Data, as_data
+from credro.methods import METHODS, Method, make, reading
+from credro.objectives import RULES, PerSampleLoss, Rule
+from credro.readouts import Prediction
+from credro.training.calibration import fit_temperature
+from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
+from credro.training.diagnostics import warnings_for
+from credro.training.feed import Inputs, batches
+from credro.training.job import MakeNet
+from credro.training.recipe import Recipe
+from credro.training.run import Run, RunError
+from credro.training.train import net_factory, pick_device, train
+
+Samples = Any
+"""A tensor or array of samples, a ``Data``, a torch ``Dataset`` or a ``DataLoader``."""
+
+
+def fit(
+    make_net: str | MakeNet,
+    train_set: Samples,
+    *,
+    method: str | Method = "credro",
+    members: int = 5,
+    recipe: Recipe | None = None,
+    out: str | Path | None = None,
+    executor: str = "auto",
+    workers: int | None = None,
+    threads: int = 0,
+    device: str | torch.device = "auto",
+    held_out: Samples | None = None,
+    calibrate: Samples | None = None,
+    loss: PerSampleLoss | None = None,
+    progress: str = "auto",
+    checkpoint_seconds: float = 10.0,
+    facts: dict[str, Any] | None = None,
+) -> Ensemble:
+    """Train a credal ensemble, or finish training one that was interrupted.
+
+    make_net: a network's name (``credro list nets``) or a function that builds a new one at every call.
+    train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, or a pair ``(x, y)``.
+    method: a name (``credro list methods``) or ``credro.methods.make(name, option=...)``. members: M.
+    recipe: how to train; ``credro.Recipe()`` if not given. out: the run's folder; a temporary one if not given.
+        A run that is already there goes on where it stopped; one with another configuration is refused.
+    executor: "sequential", "processes", "stacked" or "auto". workers: processes. threads: per member.
+    held_out: watched while training and recorded. calibrate: held-out data for one temperature per member.
+    loss: any function (output, target) -> (B,) in place of the recipe's. progress: "auto", "bar", "plain" or "none".
+    """
+    chosen = make(method) if isinstance(method, str) else method
+    keep = tempfile.TemporaryDirectory(prefix="credro-") if out is None else None
+    folder = Path(keep.name) if keep is not None else Path(str(out))
+    run = train(
+        make_net,
+        as_data(train_set),
+        chosen,
+        members=members,
+        recipe=recipe or Recipe(),
+        out=folder,
+        executor=executor,
+        workers=workers,
+        threads=threads,
+        device=device,
+        held_out=None if held_out is None else as_data(held_out),
+        loss=loss,
+        progress=progress,
+        checkpoint_seconds=checkpoint_seconds,
+        facts=facts,
+    )
+    ensemble = load(run.folder, make_net=make_net if callable(make_net) else None, device=device)
+    ensemble._keep = keep
+    if calibrate is not None:
+        ensemble.calibrate(calibrate)
+    return ensemble
+
+
+def load(
+    folder: str | Path,
+    *,
+    method: str | Method | None = None,
+    make_net: MakeNet | None = None,
+    device: str | torch.device = "auto",
+) -> Ensemble:
+    """A trained run from its folder. Nothing in it is a pickle, so a run from a stranger is safe to load.
+
+    method: read the same networks by another method of the same training rule, such as "crewra" for a run of "de".
+    make_net: needed for a network that is not one of credro's own.
+    """
+    run = Run(folder)
+    config = run.config()
+    missing = [i for i in range(config["members"]) if run.done(i) is None]
+    if missing:
+        raise RunError(f"{run.folder} is not finished: members {missing} are not trained; start the same fit again")
+    where = pick_device(device)
+    recorded = method_of(config)
+    if method is None:
+        chosen = recorded
+    else:
+        chosen = make(method, **_shared_options(method, recorded)) if isinstance(method, str) else method
+        if chosen.rule != recorded.rule:
+            raise ValueError(
+                f"{run.folder} was trained by {recorded.rule}; method {chosen.name!r} needs {chosen.rule}. "
+                f"These read it: {', '.join(reading(recorded.rule))}"
+            )
+    network, inputs = config["network"], Inputs.from_config(config["inputs"])
+    if "name" in network:
+        build, _ = net_factory(network["name"], len(config["classes"]), inputs.shape)
+    elif make_net is None:
+        raise ValueError(f"{run.folder} was trained with {network['own']}: give make_net, the function that builds it")
+    else:
+        build = make_net
+    nets = []
+    for i in range(config["members"]):
+        net = chosen.rule.convert(build(), i, config["members"])
+        net.load_state_dict(read_tensors(run.weights(i))[0])
+        nets.append(net.to(where).eval())
+    return Ensemble(nets, chosen, inputs, tuple(config["classes"]), where, run)
+
+
+def method_of(config: dict[str, Any]) -> Method:
+    """The method a run's configuration records."""
+    given = config["method"]
+    entry = METHODS[given["name"]]
+    rule_type = RULES[given["rule"]["rule"]]
+    rule = rule_type(**{f.name: given["rule"][f.name] for f in fields(rule_type)})
+    options = {k: v for k, v in given["readout"].items() if k != "readout"}
+    return Method(given["name"], rule, entry.readout(**options))
+
+
+def _shared_options(name: str, recorded: Method) -> dict[str, Any]:
+    """The recorded rule's options, when ``name`` is a method of that rule."""
+    if name not in reading(recorded.rule):
+        return {}
+    return {f.name: getattr(recorded.rule, f.name) for f in fields(recorded.rule)}
+
+
+class Ensemble:
+    """M trained networks of one training rule, and the read-out that makes predictions of them."""
+
+    def __init__(
+        self,
+        nets: list[nn.Module],
+        method: Method,
+        inputs: Inputs,
+        classes: tuple[str, ...],
+        device: torch.device,
+        run: Run | None = None,
+    ) -> None:
+        """Usually made by ``fit`` or ``load``."""
+        self.nets, self.method, self.inputs, self.classes, self.device, self.run = (
+            nets,
+            method,
+            inputs,
+            classes,
+            device,
+            run,
+        )
+        self.temperatures: list[float] = [1.0] * len(nets)
+        self._keep: tempfile.TemporaryDirectory[str] | None = None
+        if run is not None and self._calibration.exists():
+            self.temperatures = read_json(self._calibration)["temperatures"]
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return len(self.nets)
+
+    def __repr__(self) -> str:
+        """Method, members, classes."""
+        calibrated = ", calibrated" if self.calibrated else ""
+        return f"Ensemble({self.method.name}, {len(self)} members, {len(self.classes)} classes{calibrated})"
+
+    @property
+    def rule(self) -> Rule:
+        """The members' training rule."""
+        return self.method.rule
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether temperatures have been fitted."""
+        return any(t != 1.0 for t in self.temperatures)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """What each member recorded when it finished: fit on the training set, epochs, seconds, delta."""
+        return [] if self.run is None else [self.run.done(i) or {} for i in range(len(self))]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Plain words about members that have not fitted; empty when all is well. Calibration settles confidence."""
+        return [w for w in warnings_for(self.records) if not (self.calibrated and "runs with delta" in w)]
+
+    def read_as(self, method: str | Method) -> Ensemble:
+        """The same networks under another read-out of the same training rule."""
+        chosen = make(method, **_shared_options(method, self.method)) if isinstance(method, str) else method
+        if chosen.rule != self.rule:
+            raise ValueError(
+                f"method {chosen.name!r} needs members trained by {chosen.rule}, these were by {self.rule}"
+            )
+        other = Ensemble(self.nets, chosen, self.inputs, self.classes, self.device, self.run)
+        other.temperatures, other._keep = self.temperatures, self._keep
+        return other
+
+    def predict(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Prediction:
+        """Members' probabilities, credal set and uncertainties of samples ``x``.
+
+        x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``.
+        Memory beyond the outputs (M, N, C) is that of one batch. cache: keep the outputs for a ``Data`` in the run.
+        """
+        return self.method.readout(self.probs(self.scores(x, batch_size=batch_size, cache=cache)))
+
+    def probs(self, scores: Tensor) -> Tensor:
+        """Members' scores (M, N, ...) to probabilities, each member at its own temperature."""
+        scale = torch.tensor(self.temperatures, dtype=scores.dtype).view(-1, *[1] * (scores.ndim - 1))
+        return self.rule.probs(scores / scale)
+
+    def scores(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Tensor:
+        """What the members' networks give (M, N, ...), on the CPU: for most rules the logits."""
+        path = self._cache_path(x) if cache and self.run is not None and isinstance(x, Data) else None
+        if path is not None and path.exists():
+            return read_tensors(path)[0]["scores"]
+        parts = [self._scores_of(batch) for batch in self._batches(x, batch_size)]
+        if not parts:
+            raise ValueError("x is empty: there is nothing to predict")
+        scores = torch.cat(parts, 1)
+        if path is not None:
+            write_tensors(path, {"scores": scores})
+        return scores
+
+    @torch.inference_mode()
+    def _scores_of(self, x: Tensor) -> Tensor:
+        if tuple(x.shape[1:]) != self.inputs.shape:
+            raise ValueError(f"samples must have shape {self.inputs.shape}, got {tuple(x.shape[1:])}")
+        x = self.inputs(x.to(self.device))
+        return torch.stack([self.rule.scores(net, x).float().cpu() for net in self.nets])
+
+    def _batches(self, x: Samples, size: int) -> Iterator[Tensor]:
+        """Samples as stored, a batch at a time."""
+        if isinstance(x, np.ndarray):
+            x = torch.from_numpy(x)
+        if isinstance(x, Tensor):
+            yield from x.split(size) if len(x) else ()
+        elif isinstance(x, DataLoader | IterableDataset):
+            for item in x if isinstance(x, DataLoader) else DataLoader(x, batch_size=size):
+                yield item[0] if isinstance(item, list | tuple) else item
+        else:
+            data = as_data(x)
+            for part in batches(len(data), size):
+                yield data.batch(torch.arange(part.start, part.stop))
+
+    def calibrate(self, held_out: Samples) -> list[float]:
+        """Fit one temperature per member by negative log-likelihood on ``held_out``, keep them with the run.
+
+        They are applied before any read-out. Calibration helps members that underfit or fit and generalise well, and
+        harms those that fit and generalise poorly (docs/results.md): it is a choice to measure, not a default.
+        """
+        data = as_data(held_out)
+        if data.labels.ndim != 1 or data.labels.is_floating_point():
+            raise ValueError("calibration needs class labels, one per sample")
+        scores = self.scores(data)
+        self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
+        if self.run is not None:
+            facts = {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()}
+            write_json(self._calibration, {"temperatures": self.temperatures, "held_out": facts})
+        return self.temperatures
+
+    def uncalibrate(self) -> None:
+        """Back to temperature 1."""
+        self.temperatures = [1.0] * len(self)
+        if self.run is not None:
+            self._calibration.unlink(missing_ok=True)
+
+    def save(self, folder: str | Path) -> Path:
+        """Copy the run (configuration, weights, records, calibration; not the cached predictions) to ``folder``."""
+        if self.run is None:
+            raise ValueError("this ensemble was not made by fit or load: it has no run to save")
+        target = Path(folder)
+        if target.exists() and any(target.iterdir()):
+            raise FileExistsError(f"{target} is not empty: choose a new folder")
+        shutil.copytree(
+            self.run.folder, target, ignore=shutil.ignore_patterns("predictions", "lock"), dirs_exist_ok=True
+        )
+        return target
+
+    @property
+    def _calibration(self) -> Path:
+        assert self.run is not None
+        return self.run.folder / "calibration.json"
+
+    def _cache_path(self, data: Data) -> Path:
+        """A file named after the samples and the weights: another set or retrained members never meet a stale file."""
+        assert self.run is not None
+        digest = hashlib.sha256(data.fingerprint().encode())
+        for i in range(len(self)):
+            stat = self.run.weights(i).stat()
+            digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+        return self.run.folder / "predictions" / f"{data.fingerprint()}-{digest.hexdigest()[:8]}.safetensors"

@@ -1,0 +1,80 @@
+"""The table of methods: a training rule and a read-out each. A new method is a new line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from credro.objectives import ERM, CVaR, RandomSubset, Rule
+from credro.readouts import BoxReadOut, HullReadOut, MeanReadOut, NearestHullReadOut, ReadOut
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named pair: how members are trained, and how their outputs are read."""
+
+    name: str
+    rule: Rule
+    readout: ReadOut
+
+    def config(self) -> dict[str, Any]:
+        """What a run records of it."""
+        return {"name": self.name, "rule": self.rule.config(), "readout": self.readout.config()}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table."""
+
+    rule: Callable[..., Rule]
+    readout: Callable[..., ReadOut]
+    title: str
+    reference: str
+
+
+METHODS: dict[str, Entry] = {
+    "de": Entry(ERM, MeanReadOut, "Deep ensemble", "Lakshminarayanan et al., 2017"),
+    "crewra": Entry(ERM, BoxReadOut, "Credal wrapper", "Wang et al., 2025"),
+    "creens": Entry(ERM, NearestHullReadOut, "Credal ensembling", "Nguyen et al., 2025"),
+    "en-dro": Entry(CVaR, MeanReadOut, "CreDRO's members without a credal set", "Wang et al., 2026"),
+    "credro": Entry(CVaR, BoxReadOut, "CreDRO", "Wang et al., 2026"),
+    "credro-hull": Entry(CVaR, HullReadOut, "CreDRO with a convex hull", "Wang et al., 2026"),
+    "creram": Entry(RandomSubset, BoxReadOut, "Random subsets in place of the worst", "Wang et al., 2026"),
+}
+
+
+def options(name: str) -> dict[str, Any]:
+    """The method's hyper-parameters and their defaults."""
+    entry = _entry(name)
+    return {f.name: f.default for part in (entry.rule, entry.readout) for f in fields(part)}  # type: ignore[arg-type]
+
+
+def make(name: str, **given: Any) -> Method:
+    """The method called ``name``, with options of its rule or read-out set: ``make("credro", delta_g=0.7)``."""
+    entry = _entry(name)
+    known = options(name)
+    for key in given:
+        if key not in known:
+            allowed = ", ".join(f"{k}={v}" for k, v in known.items()) or "none"
+            raise ValueError(f"method {name!r} has no option {key!r}; its options and defaults: {allowed}")
+    parts = []
+    for part in (entry.rule, entry.readout):
+        names = {f.name for f in fields(part)}  # type: ignore[arg-type]
+        parts.append(part(**{k: v for k, v in given.items() if k in names}))
+    rule, readout = parts
+    return Method(name, rule, readout)  # type: ignore[arg-type]
+
+
+def reading(rule: Rule) -> list[str]:
+    """Names of the methods that can read networks trained by ``rule``: they are trained once and shared."""
+    return [name for name, entry in METHODS.items() if entry.rule is type(rule)]
+
+
+def _entry(name: str) -> Entry:
+    if name not in METHODS:
+        near = get_close_matches(str(name), METHODS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name!r}{hint}")
+    return METHODS[name]

@@ -1,0 +1,25 @@
+"""How a member is trained: one small file a rule, and a plain dict of them."""
+
+from __future__ import annotations
+
+from credro.objectives.base import Rule
+from credro.objectives.cvar import CVaR, cvar, deltas, kept
+from credro.objectives.erm import ERM
+from credro.objectives.losses import LOSSES, PerSampleLoss, per_sample_loss
+from credro.objectives.random_subset import RandomSubset
+
+RULES: dict[str, type[Rule]] = {rule.name: rule for rule in (ERM, CVaR, RandomSubset)}
+
+__all__ = [
+    "ERM",
+    "LOSSES",
+    "RULES",
+    "CVaR",
+    "PerSampleLoss",
+    "RandomSubset",
+    "Rule",
+    "cvar",
+    "deltas",
+    "kept",
+    "per_sample_loss",
+]

@@ -1,0 +1,80 @@
+"""What a training rule may decide. The recipe (optimiser, schedule, augmentation, order) is never its business."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from credro.objectives.losses import PerSampleLoss
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the members of an ensemble are trained; its fields are the rule's hyper-parameters.
+
+    The methods below are the whole contract, and the defaults are plain empirical risk minimisation, so a new rule
+    overrides only what it is about. ``member`` counts from 0 to ``members - 1``.
+    """
+
+    name: ClassVar[str]
+    stackable: ClassVar[bool] = True  # whether all members can be trained at once by one stacked forward pass
+
+    def loss(
+        self,
+        output: Tensor,
+        target: Tensor,
+        per_sample: PerSampleLoss,
+        member: int,
+        members: int,
+        draws: torch.Generator,
+    ) -> Tensor:
+        """The number to minimise for one batch. output: (B, ...) of the network; draws: the member's own randomness."""
+        return self.reduce(per_sample(output, target), member, members, draws)
+
+    def reduce(self, losses: Tensor, member: int, members: int, draws: torch.Generator) -> Tensor:
+        """Per-sample losses (B,) to one number."""
+        return losses.mean()
+
+    def penalty(self, net: nn.Module, samples: int) -> Tensor | None:
+        """What is added to the loss of every batch, such as a divergence from a prior. samples: size of the data."""
+        return None
+
+    def convert(self, net: nn.Module, member: int, members: int) -> nn.Module:
+        """The network as this rule needs it, before training and before weights are loaded."""
+        return net
+
+    def scores(self, net: nn.Module, x: Tensor) -> Tensor:
+        """What is kept of a prediction (B, ...): for most rules the logits. A temperature divides it."""
+        output: Tensor = net(x)
+        return output
+
+    def probs(self, scores: Tensor) -> Tensor:
+        """Scores (..., C) to what the read-outs take: probabilities (..., C)."""
+        return scores.softmax(-1)
+
+    def point(self, probs: Tensor) -> Tensor:
+        """What ``probs`` gives to one point prediction (..., C) per member."""
+        return probs
+
+    def guess(self, output: Tensor) -> Tensor:
+        """The class (B,) that a network's output (B, ...) stands for."""
+        return output.argmax(-1)
+
+    def losses(self, scores: Tensor, target: Tensor, per_sample: PerSampleLoss) -> Tensor:
+        """Per-sample losses (B,) of a finished member, for records."""
+        return per_sample(scores, target)
+
+    def describe(self, member: int, members: int) -> dict[str, Any]:
+        """What sets this member apart, for records and diagnostics."""
+        return {}
+
+    def waits_for(self, member: int) -> tuple[int, ...]:
+        """Members that must be finished before this one starts."""
+        return ()
+
+    def config(self) -> dict[str, Any]:
+        """Name and hyper-parameters: two runs with equal ``config`` trained the same networks."""
+        return {"rule": self.name, **asdict(self)}

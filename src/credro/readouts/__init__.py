@@ -1,0 +1,15 @@
+"""How members' outputs become a prediction: one small file each, and a plain dict of them."""
+
+from __future__ import annotations
+
+from credro.readouts.base import Prediction, ReadOut
+from credro.readouts.box import BoxReadOut
+from credro.readouts.hull import HullReadOut
+from credro.readouts.mean import MeanReadOut
+from credro.readouts.nearest_hull import NearestHullReadOut
+
+READOUTS: dict[str, type[ReadOut]] = {
+    readout.name: readout for readout in (MeanReadOut, BoxReadOut, HullReadOut, NearestHullReadOut)
+}
+
+__all__ = ["READOUTS", "BoxReadOut", "HullReadOut", "MeanReadOut", "NearestHullReadOut", "Prediction", "ReadOut"]

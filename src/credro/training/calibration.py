@@ -1,0 +1,40 @@
+"""One temperature per member, fitted on held-out data by negative log-likelihood."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from credro.objectives import Rule
+
+SMALLEST, LARGEST = 0.02, 50.0
+
+
+def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor) -> float:
+    """The temperature in [0.02, 50] whose ``probs(scores / T)`` has the smallest negative log-likelihood.
+
+    scores: (N, ...), labels: (N,). The likelihood of softmax(scores / T) is concave in 1 / T, so a golden-section
+    search on a logarithmic scale finds its one optimum.
+    """
+    scores = scores.to(torch.float64)
+
+    def nll(log_t: float) -> float:
+        p = rule.point(rule.probs(scores / math.exp(log_t)))
+        return float(-p.gather(-1, labels[:, None]).clamp_min(1e-300).log().mean())
+
+    ratio = (math.sqrt(5) - 1) / 2
+    a, b = math.log(SMALLEST), math.log(LARGEST)
+    c, d = b - ratio * (b - a), a + ratio * (b - a)
+    at_c, at_d = nll(c), nll(d)
+    while b - a > 1e-5:
+        if at_c < at_d:
+            b, d, at_d = d, c, at_c
+            c = b - ratio * (b - a)
+            at_c = nll(c)
+        else:
+            a, c, at_c = c, d, at_d
+            d = a + ratio * (b - a)
+            at_d = nll(d)
+    return math.exp((a + b) / 2)

@@ -1,0 +1,116 @@
+"""From data to batches on the training device: order, augmentation, normalisation, each from the member's streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from credro.data.augment import AUGMENTATIONS, normalise
+from credro.data.base import Data
+from credro.data.stats import channel_stats
+from credro.training.recipe import Recipe
+from credro.training.streams import generator
+
+AHEAD = 3  # batches read before they are needed, where samples come from files
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How a stored sample becomes network input; kept with the run, so that prediction does the same.
+
+    mean, std: one number per channel or feature, on samples scaled to [0, 1]; empty: samples go in as they are.
+    """
+
+    shape: tuple[int, ...]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, data: Data) -> Inputs:
+        """The set's customary normalisation, or that of its own samples; none for a user's prepared samples."""
+        if data.prepared:
+            return cls(data.shape)
+        mean, std = (data.mean, data.std) if data.mean else channel_stats(data)
+        return cls(data.shape, tuple(mean), tuple(std))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Stored samples (B, *shape) to floats. A missing value (NaN) of a table becomes the feature's mean."""
+        if not self.mean:
+            return x if x.is_floating_point() else x.float()
+        x = normalise(x if x.dtype == torch.uint8 else x.float(), self.mean, self.std)
+        return x.nan_to_num_(0.0) if x.ndim == 2 else x
+
+    def config(self) -> dict[str, Any]:
+        """As JSON keeps it."""
+        return {"shape": list(self.shape), "mean": list(self.mean), "std": list(self.std)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Inputs:
+        """What ``config`` wrote."""
+        return cls(tuple(config["shape"]), tuple(config["mean"]), tuple(config["std"]))
+
+
+def batches(count: int, size: int) -> list[slice]:
+    """Slices of ``size`` over ``count`` samples; a last batch of a single one joins its neighbour.
+
+    BatchNorm has no variance over a single sample.
+    """
+    starts = list(range(0, count, size))
+    if len(starts) > 1 and count - starts[-1] == 1:
+        starts.pop()
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]
+
+
+class Feed:
+    """A member's training batches. Reading ``epoch(e)`` twice gives the same batches twice."""
+
+    def __init__(self, data: Data, inputs: Inputs, recipe: Recipe, device: torch.device, member: int) -> None:
+        """Samples held in memory are moved to the device once."""
+        self.data, self.inputs, self.recipe, self.device, self.member = data, inputs, recipe, device, member
+        self.augment = AUGMENTATIONS[recipe.augment]
+        self.slices = batches(len(data), recipe.batch_size)
+        self.labels = data.labels.to(device)
+        self.samples = data.samples.to(device) if isinstance(data.samples, Tensor) else None
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return len(self.slices)
+
+    def order(self, epoch: int) -> Tensor:
+        """The order (N,) of the samples in this epoch."""
+        return torch.randperm(len(self.data), generator=generator(self.recipe.seed, self.member, "order", epoch))
+
+    def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Pairs of network input (B, *shape) and target (B, ...)."""
+        order = self.order(epoch)
+        draws = generator(self.recipe.seed, self.member, "augment", epoch)
+        for index, x in self._raw([order[s] for s in self.slices]):
+            x = self.inputs(self.augment(x, draws))
+            if self.recipe.channels_last and x.ndim == 4:
+                x = x.contiguous(memory_format=torch.channels_last)
+            yield x, self.labels[index.to(self.device)]
+
+    def _raw(self, indices: list[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+        if self.samples is not None:
+            for index in indices:
+                yield index, self.samples[index.to(self.device)]
+        else:
+            yield from zip(indices, read_ahead(self.data.batch, indices, self.device), strict=True)
+
+
+def read_ahead(read: Callable[[Tensor], Tensor], indices: list[Tensor], device: torch.device) -> Iterator[Tensor]:
+    """``read`` of each index in order, with a few batches read in the background."""
+    with ThreadPoolExecutor(AHEAD) as pool:
+        waiting: list[Future[Tensor]] = []
+        for index in indices:
+            waiting.append(pool.submit(read, index))
+            if len(waiting) > AHEAD:
+                yield waiting.pop(0).result().to(device)
+        while waiting:
+            yield waiting.pop(0).result().to(device)

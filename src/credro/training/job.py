@@ -1,0 +1,139 @@
+"""Everything that training one run needs, checked before the first step, and the networks it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from credro.data.augment import AUGMENTATIONS
+from credro.data.base import Data
+from credro.nets import make_under_seed
+from credro.objectives import PerSampleLoss, Rule, per_sample_loss
+from credro.training.feed import Inputs
+from credro.training.recipe import Recipe
+from credro.training.run import Run
+from credro.training.streams import derive, generator
+
+MakeNet = Callable[[], nn.Module]
+
+
+class TrainingError(RuntimeError):
+    """A member could not be trained; the message says which, when and what to try."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One run: data, network, rule, recipe, where and on what."""
+
+    run: Run
+    make_net: MakeNet
+    data: Data
+    inputs: Inputs
+    rule: Rule
+    members: int
+    recipe: Recipe
+    classes: int
+    device: torch.device
+    threads: int = 0  # per member; 0 leaves torch's setting
+    held_out: Data | None = None
+    own_loss: PerSampleLoss | None = None
+    checkpoint_seconds: float = 10.0  # at least this long between two checkpoints of a member
+
+    @property
+    def loss(self) -> PerSampleLoss:
+        """The per-sample loss."""
+        return self.own_loss or per_sample_loss(self.recipe.loss)
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets are classes (or distributions over them), not numbers."""
+        return self.data.labels.ndim == 2 or not self.data.labels.is_floating_point()
+
+    def network(self, member: int) -> nn.Module:
+        """Member's network under its own seed, as the rule needs it, not yet trained."""
+        recipe = self.recipe
+
+        def build() -> nn.Module:
+            return self.rule.convert(self.make_net(), member, self.members)
+
+        net = make_under_seed(build, derive(recipe.seed, member, "init")).to(self.device)
+        return net.to(memory_format=torch.channels_last) if recipe.channels_last else net  # type: ignore[call-overload]
+
+    def draws(self, member: int, epoch: int) -> torch.Generator:
+        """Randomness of the rule itself, such as which samples are dropped."""
+        return generator(self.recipe.seed, member, "rule", epoch)
+
+
+def count_classes(data: Data) -> int:
+    """Number of classes of a labelled set; 0 when its labels are numbers."""
+    if data.labels.ndim == 2:
+        return data.labels.shape[1]
+    if data.labels.is_floating_point():
+        return 0
+    return len(data.classes) or (int(data.labels.max()) + 1 if len(data) else 0)
+
+
+def check_data(data: Data, classes: int, name: str) -> None:
+    """Raise unless ``data`` can be trained or tested on as a set of ``classes`` classes."""
+    if len(data) == 0:
+        raise ValueError(f"{name} is empty: {data.name!r} has no samples")
+    labels = data.labels
+    if labels.ndim == 2:
+        bad = ((labels.sum(1) - 1).abs() > 1e-3) | (labels < 0).any(1)
+        if bool(bad.any()):
+            raise ValueError(f"{name}: soft label {int(bad.nonzero()[0])} is not a distribution over the classes")
+    elif labels.is_floating_point():
+        if not bool(torch.isfinite(labels).all()):
+            raise ValueError(f"{name}: target {int((~torch.isfinite(labels)).nonzero()[0])} is not finite")
+    else:
+        bad = (labels < 0) | (labels >= classes)
+        if bool(bad.any()):
+            i = int(bad.nonzero()[0])
+            raise ValueError(
+                f"{name}: label {int(labels[i])} of sample {i} is out of range: {classes} classes, 0 to {classes - 1}"
+            )
+
+
+def check_job(job: Job) -> None:
+    """Everything that can be known to fail, before any work is done."""
+    if job.members < 1:
+        raise ValueError(f"members must be at least 1, got {job.members}")
+    if job.recipe.augment not in AUGMENTATIONS:
+        raise ValueError(f"augment must be one of {', '.join(AUGMENTATIONS)}, got {job.recipe.augment!r}")
+    if job.recipe.augment != "none" and len(job.data.shape) != 3:
+        raise ValueError(
+            f"augment={job.recipe.augment!r} needs images (C, H, W), the samples have shape {job.data.shape}"
+        )
+    check_data(job.data, job.classes, "train_set")
+    if job.held_out is not None:
+        check_data(job.held_out, job.classes, "held_out")
+        if job.held_out.shape != job.data.shape:
+            raise ValueError(f"held_out has samples of shape {job.held_out.shape}, train_set of {job.data.shape}")
+    if job.recipe.schedule == "plateau" and job.held_out is None:
+        raise ValueError("schedule='plateau' watches the held-out loss: give held_out")
+    _check_network(job)
+
+
+def _check_network(job: Job) -> None:
+    """One forward pass of two samples: the network must take the data and give one output per class."""
+    net = job.network(0).eval()
+    x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device))
+    with torch.no_grad():
+        try:
+            output: Any = net(x)
+        except RuntimeError as error:
+            raise ValueError(f"the network does not take samples of shape {tuple(x.shape[1:])}: {error}") from error
+        if isinstance(output, Tensor) and output.ndim >= 2:
+            output = job.rule.probs(output)
+    if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(x):
+        got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise ValueError(f"the network must give a tensor with one row per sample, got {got} for {len(x)} samples")
+    if job.classifies and output.shape[-1] != job.classes:
+        raise ValueError(
+            f"the network gives {output.shape[-1]} outputs, but the data has {job.classes} classes: "
+            f"make its last layer {job.classes} wide"
+        )

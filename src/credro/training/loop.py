@@ -1,0 +1,260 @@
+"""Training one member, from its first step or from its checkpoint to its final weights."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from credro.training.checkpoint import (
+    pack_optimiser,
+    read_tensors,
+    unpack_optimiser,
+    write_json,
+    write_tensors,
+)
+from credro.training.diagnostics import fitness
+from credro.training.feed import Feed
+from credro.training.job import Job, TrainingError
+from credro.training.recipe import Recipe, learning_rate, optimiser, plateau_reductions
+from credro.training.run import History
+from credro.training.streams import derive
+
+CHECK_EVERY = 16  # batches between two looks at the losses: a look waits for the device
+
+
+class NonFiniteLoss(TrainingError):  # noqa: N818 (read as a sentence)
+    """A member's loss became NaN or infinite."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a member reports after each epoch."""
+
+    member: int
+    epoch: int  # finished, counted from 1
+    epochs: int
+    loss: float
+    accuracy: float
+    seconds: float  # of this epoch
+    done: bool = False  # the member needs no more epochs
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass
+class Losses:
+    """The losses of an epoch, looked at now and then; says which batch was the first to go wrong."""
+
+    member: int
+    epoch: int
+    sums: float = 0.0
+    hits: int = 0
+    seen: int = 0
+    batch: int = 0
+    pending: list[tuple[Tensor, Tensor, int, float]] = field(default_factory=list)
+
+    def add(self, loss: Tensor, hits: Tensor, size: int, rate: float) -> None:
+        """Note a batch's loss, its number of right answers, its size and the learning rate."""
+        self.pending.append((loss.detach(), hits, size, rate))
+        if len(self.pending) >= CHECK_EVERY:
+            self.look()
+
+    def look(self) -> None:
+        """Read the noted losses; raise on the first that is not finite."""
+        if not self.pending:
+            return
+        values = torch.stack([p[0] for p in self.pending]).tolist()
+        hits = torch.stack([p[1] for p in self.pending]).tolist()
+        for value, right, (_, _, size, rate) in zip(values, hits, self.pending, strict=True):
+            if not math.isfinite(value):
+                raise NonFiniteLoss(
+                    f"member {self.member}: the loss became {value} in epoch {self.epoch + 1}, batch {self.batch + 1}, "
+                    f"at learning rate {rate:.4g}; its last good checkpoint is kept. Try a smaller lr, clip=1.0 or a "
+                    f"warm-up"
+                )
+            self.sums += value * size
+            self.hits += int(right)
+            self.seen += size
+            self.batch += 1
+        self.pending.clear()
+
+    @property
+    def mean(self) -> float:
+        """Mean training loss over the samples seen."""
+        return self.sums / max(1, self.seen)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers while training."""
+        return self.hits / max(1, self.seen)
+
+
+def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool] = lambda: True) -> None:
+    """Train ``member`` of ``job`` to the end, going on from its checkpoint if it has one.
+
+    alive: asked before every batch; training stops quietly when it says no (the parent process is gone).
+    """
+    if job.run.done(member) is not None:
+        return
+    with job.run.lock(f"members/{member:02d}/lock", wait=60), _own_randomness(job), _threads(job.threads):
+        trainer = Trainer(job, member)
+        while trainer.epoch < job.recipe.epochs:
+            progress = trainer.train_epoch(alive)
+            if progress is None:
+                return
+            report(progress)
+        trainer.finish()
+
+
+class Trainer:
+    """One member's network, optimiser and place in its training."""
+
+    def __init__(self, job: Job, member: int) -> None:
+        """Fresh, or from the checkpoint."""
+        self.job, self.member = job, member
+        self.net = job.network(member)
+        self.optimiser = optimiser(job.recipe, [p for p in self.net.parameters() if p.requires_grad])
+        self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
+        self.feed = Feed(job.data, job.inputs, job.recipe, job.device, member)
+        self.history = History(job.run.member(member) / "history.jsonl")
+        self.state_path = job.run.member(member) / "train_state.safetensors"
+        self.epoch = 0
+        self.saved = time.monotonic()
+        if self.state_path.exists():
+            self._restore()
+        self.entries = self.history.keep(self.epoch)
+        self.forward: Callable[[Tensor], Tensor] = torch.compile(self.net) if job.recipe.compile else self.net
+
+    def train_epoch(self, alive: Callable[[], bool]) -> Progress | None:
+        """One epoch, its record and, when due, its checkpoint."""
+        job, started = self.job, time.monotonic()
+        torch.manual_seed(derive(job.recipe.seed, self.member, "noise", self.epoch))  # dropout and the like
+        losses = self._batches(alive)
+        if losses is None:
+            return None
+        entry: dict[str, Any] = {"epoch": self.epoch + 1, "loss": losses.mean, "accuracy": losses.accuracy}
+        entry["lr"] = self.optimiser.param_groups[0]["lr"]
+        if job.held_out is not None:
+            fit = fitness(self.net, job, job.held_out)
+            entry |= {"held_out_loss": fit["loss"], "held_out_accuracy": fit["accuracy"]}
+        entry["seconds"] = round(time.monotonic() - started, 3)
+        self.entries.append(entry)
+        self.history.append(entry)
+        self.epoch += 1
+        last = self.epoch == job.recipe.epochs
+        if last or time.monotonic() - self.saved >= job.checkpoint_seconds:
+            self._save()
+        return Progress(
+            self.member, self.epoch, job.recipe.epochs, losses.mean, losses.accuracy, entry["seconds"], last
+        )
+
+    def _batches(self, alive: Callable[[], bool]) -> Losses | None:
+        job, recipe, net = self.job, self.job.recipe, self.net
+        losses = Losses(self.member, self.epoch)
+        draws = job.draws(self.member, self.epoch)
+        reductions = self._reductions()
+        per_sample, samples = job.loss, len(job.data)
+        parameters = list(net.parameters())
+        net.train()
+        for b, (x, target) in enumerate(self.feed.epoch(self.epoch)):
+            if not alive():
+                return None
+            rate = learning_rate(recipe, self.epoch + b / len(self.feed), reductions)
+            for group in self.optimiser.param_groups:
+                group["lr"] = rate
+            with precision(recipe, job.device):
+                output = self.forward(x)
+                loss = job.rule.loss(output, target, per_sample, self.member, job.members, draws)
+                penalty = job.rule.penalty(net, samples)
+                if penalty is not None:
+                    loss = loss + penalty
+            self.optimiser.zero_grad(set_to_none=True)
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            if recipe.clip:
+                self.scaler.unscale_(self.optimiser)
+                torch.nn.utils.clip_grad_norm_(parameters, recipe.clip)
+            self.scaler.step(self.optimiser)
+            self.scaler.update()
+            losses.add(loss, right_answers(job, output, target), len(x), rate)
+        losses.look()
+        return losses
+
+    def _reductions(self) -> int:
+        if self.job.recipe.schedule != "plateau":
+            return 0
+        return plateau_reductions([e["held_out_loss"] for e in self.entries], self.job.recipe.patience)
+
+    def _save(self) -> None:
+        tensors = {f"net.{k}": v for k, v in self.net.state_dict().items()} | pack_optimiser(self.optimiser)
+        facts = {"epoch": self.epoch, "scaler": self.scaler.state_dict()}
+        write_tensors(self.state_path, tensors, facts)
+        self.saved = time.monotonic()
+
+    def _restore(self) -> None:
+        tensors, facts = read_tensors(self.state_path)
+        self.net.load_state_dict({k[4:]: v for k, v in tensors.items() if k.startswith("net.")})
+        unpack_optimiser(self.optimiser, tensors)
+        self.scaler.load_state_dict(facts["scaler"])
+        self.epoch = facts["epoch"]
+
+    def finish(self) -> None:
+        """Final weights, how well they fit, and the mark that says the member is done; the state is not needed more."""
+        finish_member(self.job, self.member, self.net, self.entries)
+        self.state_path.unlink(missing_ok=True)
+
+
+def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str, Any]]) -> None:
+    """Write a trained member's weights and record. ``done.json`` comes last: it is what makes the member done."""
+    record: dict[str, Any] = {
+        "member": member,
+        "epochs": len(entries),
+        "seconds": round(sum(e["seconds"] for e in entries), 3),
+        **job.rule.describe(member, job.members),
+        "train": fitness(net, job, job.data),
+    }
+    if job.held_out is not None:
+        record["held_out"] = fitness(net, job, job.held_out)
+    write_tensors(job.run.weights(member), net.state_dict())
+    write_json(job.run.member(member) / "done.json", record)
+
+
+def right_answers(job: Job, output: Tensor, target: Tensor) -> Tensor:
+    """How many of a batch the network got right: a number on the device. Targets that are numbers count as none."""
+    if not job.classifies:
+        return torch.zeros((), dtype=torch.long, device=output.device)
+    truth = target.argmax(-1) if target.ndim == 2 else target
+    return (job.rule.guess(output.detach()) == truth).sum()
+
+
+def precision(recipe: Recipe, device: torch.device) -> Any:
+    """The context in which the forward pass runs."""
+    if recipe.precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16 if recipe.precision == "bf16" else torch.float16)
+
+
+def _own_randomness(job: Job) -> Any:
+    """The user's global generators are left as they were."""
+    return torch.random.fork_rng(devices=[job.device] if job.device.type == "cuda" else [])
+
+
+class _threads:  # noqa: N801 (used as a context, reads as one)
+    """Run with so many threads, and put the setting back."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.before = count, torch.get_num_threads()
+
+    def __enter__(self) -> None:
+        if self.count:
+            torch.set_num_threads(self.count)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_num_threads(self.before)

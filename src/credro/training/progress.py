@@ -1,0 +1,85 @@
+"""Progress of long work: one bar over all members on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from credro.training.loop import Progress
+
+EVERY = 5.0  # seconds between two plain lines
+MODES = ("auto", "bar", "plain", "none")
+
+
+class Display:
+    """Shows what the members report. Use as a context; ``display(progress)`` is the report function."""
+
+    def __init__(self, members: int, epochs: int, done: int = 0, mode: str = "auto") -> None:
+        """done: epochs (over all members) that need no training any more."""
+        if mode not in MODES:
+            raise ValueError(f"progress must be one of {', '.join(MODES)}, got {mode!r}")
+        if mode == "auto":
+            mode = "bar" if sys.stderr.isatty() else "plain"
+        self.mode, self.members, self.total, self.count, self.start_count = mode, members, members * epochs, done, done
+        self.latest: dict[int, Progress] = {}
+        self.started = self.said = time.monotonic()
+        self.bar: Any = None
+
+    def __enter__(self) -> Display:
+        """Open the bar."""
+        if self.mode == "bar":
+            try:
+                from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+                from rich.progress import Progress as Bar
+            except ImportError:  # the bar is an extra; plain lines say the same
+                self.mode = "plain"
+                return self
+            from rich.console import Console
+
+            columns = (
+                "training",
+                BarColumn(),
+                TextColumn("{task.completed}/{task.total} epochs"),
+                TimeRemainingColumn(),
+            )
+            self.bar = Bar(*columns, TextColumn("{task.fields[members]}"), console=Console(stderr=True))
+            self.bar.start()
+            self.task = self.bar.add_task("training", total=self.total, completed=self.count, members="")
+        return self
+
+    def __call__(self, progress: Progress) -> None:
+        """A member has finished an epoch."""
+        self.count += 1
+        if progress.done:
+            self.count += progress.epochs - progress.epoch  # a member may stop early
+        self.latest[progress.member] = progress
+        now = time.monotonic()
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.count, members=self._members())
+        elif self.mode == "plain" and (progress.done or now - self.said >= EVERY):
+            self.said = now
+            print(self._line(progress), file=sys.stderr, flush=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the bar."""
+        if self.bar is not None:
+            self.bar.stop()
+
+    def _line(self, p: Progress) -> str:
+        return (
+            f"member {p.member}: epoch {p.epoch}/{p.epochs}, loss {p.loss:.4f}, accuracy {p.accuracy:.1%}"
+            f" | all members: {self.count}/{self.total} epochs, {self._time_left()} left"
+        )
+
+    def _members(self) -> str:
+        recent = sorted(self.latest.values(), key=lambda p: p.member)[-4:]
+        return "  ".join(f"#{p.member} {p.loss:.3f} {p.accuracy:.0%}" for p in recent)
+
+    def _time_left(self) -> str:
+        fresh = self.count - self.start_count
+        seconds = (time.monotonic() - self.started) / max(1, fresh) * (self.total - self.count)
+        return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,171 @@
+"""All members of a small network at once: their weights stacked, one forward pass for all by ``torch.func``.
+
+Small networks keep a processor busy with overhead, not with arithmetic; twenty of them in one pass cost little more
+than one. Every member keeps its own order, augmentation and loss, so it learns what it would learn alone, up to
+floating-point rounding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from credro.training.checkpoint import pack_optimiser, read_tensors, unpack_optimiser, write_tensors
+from credro.training.feed import Feed
+from credro.training.job import Job
+from credro.training.loop import Losses, NonFiniteLoss, Progress, Report, finish_member, precision, right_answers
+from credro.training.recipe import learning_rate, optimiser
+from credro.training.run import History
+
+
+def why_not_stacked(job: Job) -> str | None:
+    """Why the members of ``job`` cannot be trained at once, or None."""
+    if not job.rule.stackable:
+        return f"the rule {job.rule.name!r} trains its members one by one"
+    if job.recipe.schedule == "plateau":
+        return "schedule='plateau' gives each member a learning rate of its own"
+    if job.recipe.precision == "fp16":
+        return "precision='fp16' scales each member's loss by itself; use bf16 or fp32"
+    if job.recipe.compile:
+        return "compile=True is for networks trained one by one"
+    for module in job.network(0).modules():
+        if (
+            isinstance(module, nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout)
+            and module.p > 0
+        ):
+            return "dropout would not draw from each member's own stream"
+    return None
+
+
+class Stack:
+    """The members' networks with stacked weights (M, ...), and one optimiser over all."""
+
+    def __init__(self, job: Job, members: list[int]) -> None:
+        """Every member starts from its own initialisation."""
+        nets = [job.network(i) for i in members]
+        self.job, self.members, self.nets = job, members, nets
+        params, buffers = stack_module_state(nets)
+        self.params = {k: v.detach().requires_grad_() for k, v in params.items()}
+        self.buffers = dict(buffers)
+        self.optimiser = optimiser(job.recipe, list(self.params.values()))
+        base = nets[0]
+
+        def call(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
+            output: Tensor = functional_call(base, (params, buffers), (x,))
+            return output
+
+        self._forward: Callable[..., Tensor] = vmap(call)
+
+    def forward(self, x: Tensor, training: bool) -> Tensor:
+        """Outputs (M, B, ...) of all members on their own batches (M, B, ...)."""
+        self.nets[0].train(training)
+        return self._forward(self.params, self.buffers, x)
+
+    def network(self, place: int) -> nn.Module:
+        """The network at ``place`` with its present weights."""
+        state = {**self.params, **self.buffers}
+        self.nets[place].load_state_dict({k: v[place].detach() for k, v in state.items()})
+        return self.nets[place]
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything a checkpoint needs."""
+        return {f"net.{k}": v for k, v in {**self.params, **self.buffers}.items()} | pack_optimiser(self.optimiser)
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Back to what ``state`` gave."""
+        with torch.no_grad():
+            for name, t in {**self.params, **self.buffers}.items():
+                t.copy_(tensors[f"net.{name}"])
+        unpack_optimiser(self.optimiser, tensors)
+
+
+def train_stacked(job: Job, report: Report) -> list[str]:
+    """Train all members of ``job``; what went wrong with which, in words."""
+    todo = [i for i in range(job.members) if job.run.done(i) is None]
+    if not todo:
+        return []
+    path = job.run.folder / "members" / "stacked_state.safetensors"
+    members = list(range(job.members))  # also those that are done: a stack's arithmetic is that of the whole stack
+    stack, epoch, failed = Stack(job, members), 0, {}
+    if path.exists():
+        tensors, facts = read_tensors(path)
+        stack.restore(tensors)
+        epoch, failed = facts["epoch"], {int(k): v for k, v in facts["failed"].items()}
+    feeds = [Feed(job.data, job.inputs, job.recipe, job.device, i) for i in members]
+    histories = [History(job.run.member(i) / "history.jsonl") for i in members]
+    entries = [h.keep(epoch) for h in histories]
+    saved = time.monotonic()
+    while epoch < job.recipe.epochs:
+        started = time.monotonic()
+        losses, rate = _epoch(stack, feeds, epoch, failed)
+        seconds = round((time.monotonic() - started) / len(members), 3)
+        epoch += 1
+        for i, (loss, history) in enumerate(zip(losses, histories, strict=True)):
+            if i in failed:
+                continue
+            entry: dict[str, Any] = {"epoch": epoch, "loss": loss.mean, "accuracy": loss.accuracy, "lr": rate}
+            entry["seconds"] = seconds
+            entries[i].append(entry)
+            history.append(entry)
+            last = epoch == job.recipe.epochs
+            report(Progress(i, epoch, job.recipe.epochs, loss.mean, loss.accuracy, seconds, last))
+        if epoch == job.recipe.epochs or time.monotonic() - saved >= job.checkpoint_seconds:
+            write_tensors(path, stack.state(), {"epoch": epoch, "failed": failed})
+            saved = time.monotonic()
+    for i in todo:
+        if i not in failed:
+            finish_member(job, i, stack.network(i), entries[i])
+    if not failed:
+        path.unlink(missing_ok=True)
+    return list(failed.values())
+
+
+def _epoch(stack: Stack, feeds: list[Feed], epoch: int, failed: dict[int, str]) -> tuple[list[Losses], float]:
+    """One epoch of every member; a member whose loss is not finite is noted in ``failed`` and no longer counts."""
+    job, recipe = stack.job, stack.job.recipe
+    per_sample = job.loss
+    draws = [job.draws(i, epoch) for i in stack.members]
+    losses = [Losses(i, epoch) for i in stack.members]
+    rate = recipe.lr
+    for b, parts in enumerate(zip(*(feed.epoch(epoch) for feed in feeds), strict=True)):
+        rate = learning_rate(recipe, epoch + b / len(feeds[0]))
+        for group in stack.optimiser.param_groups:
+            group["lr"] = rate
+        x = torch.stack([part[0] for part in parts])
+        with precision(recipe, job.device):
+            output = stack.forward(x, training=True)
+            each = [job.rule.loss(output[i], parts[i][1], per_sample, i, job.members, draws[i]) for i in stack.members]
+        stack.optimiser.zero_grad(set_to_none=True)
+        # Members share no weights, so the gradient of the sum is each member's own gradient.
+        torch.stack(each).sum().backward()  # type: ignore[no-untyped-call]
+        if recipe.clip:
+            _clip(list(stack.params.values()), recipe.clip)
+        stack.optimiser.step()
+        for i in stack.members:
+            if i in failed:
+                continue
+            try:
+                losses[i].add(each[i], right_answers(job, output[i], parts[i][1]), len(parts[i][0]), rate)
+            except NonFiniteLoss as error:
+                failed[i] = str(error)
+    for i in stack.members:
+        if i not in failed:
+            try:
+                losses[i].look()
+            except NonFiniteLoss as error:
+                failed[i] = str(error)
+    return losses, rate
+
+
+def _clip(params: list[Tensor], largest: float) -> None:
+    """Scale each member's gradient to a norm of at most ``largest``, as it would be alone."""
+    grads = [p.grad for p in params if p.grad is not None]
+    norms = torch.stack([g.flatten(1).square().sum(1) for g in grads]).sum(0).sqrt()
+    scale = (largest / (norms + 1e-6)).clamp(max=1)
+    for g in grads:
+        g.mul_(scale.view(-1, *[1] * (g.ndim - 1)))

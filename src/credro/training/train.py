@@ -1,0 +1,137 @@
+"""From data, network, rule and recipe to trained members on disk."""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from credro.data.base import Data
+from credro.methods import Method
+from credro.nets import make
+from credro.objectives import PerSampleLoss
+from credro.training.diagnostics import warnings_for
+from credro.training.executors import choose, run_processes, run_sequential, run_stacked
+from credro.training.feed import Inputs
+from credro.training.job import Job, MakeNet, check_job, count_classes
+from credro.training.progress import Display
+from credro.training.recipe import Recipe
+from credro.training.run import History, Run
+
+
+class FitWarning(UserWarning):
+    """The members are trained, but their uncertainty may mean less than it seems; the message says why."""
+
+
+def pick_device(device: str | torch.device = "auto") -> torch.device:
+    """``auto``: the first accelerator that torch finds, else the CPU."""
+    if str(device) != "auto":
+        return torch.device(device)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")
+
+
+def net_factory(net: str | MakeNet, classes: int, shape: Sequence[int]) -> tuple[MakeNet, dict[str, Any]]:
+    """A network's factory and what a run records of it: enough to build a named one again."""
+    if isinstance(net, str):
+        return partial(make, net, classes=classes, shape=tuple(shape)), {"name": net}
+    if not callable(net):
+        raise TypeError(f"make_net must be a network's name or a function that builds one, got {type(net).__name__}")
+    if isinstance(net, torch.nn.Module):
+        raise TypeError("make_net must build a new network at every call, not be one: members would share weights")
+    keys = {k: list(v.shape) for k, v in net().state_dict().items()}
+    name = getattr(net, "__qualname__", type(net).__name__)
+    return net, {"own": f"{getattr(net, '__module__', '?')}.{name}", "state": keys}
+
+
+def train(
+    make_net: str | MakeNet,
+    data: Data,
+    method: Method,
+    *,
+    members: int,
+    recipe: Recipe,
+    out: str | Path,
+    executor: str = "auto",
+    workers: int | None = None,
+    threads: int = 0,
+    device: str | torch.device = "auto",
+    held_out: Data | None = None,
+    loss: PerSampleLoss | None = None,
+    progress: str = "auto",
+    checkpoint_seconds: float = 10.0,
+    facts: dict[str, Any] | None = None,
+) -> Run:
+    """Train what is not yet trained of the run in ``out``; see ``credro.fit`` for the arguments.
+
+    facts: anything else the run should remember, such as where its data came from.
+    """
+    run, where = Run(out), pick_device(device)
+    classes = count_classes(data)
+    workers = workers or (os.cpu_count() or 1)
+    factory, network = net_factory(make_net, classes, data.shape)
+    inputs = Inputs.of(data)
+    job = Job(
+        run,
+        factory,
+        data,
+        inputs,
+        method.rule,
+        members,
+        recipe,
+        classes,
+        where,
+        threads,
+        held_out,
+        loss,
+        checkpoint_seconds,
+    )
+    check_job(job)
+    with run.lock():
+        # A run goes on with the executor and threads it was started with, so that its weights stay the same.
+        before = run.config().get("execution") if run.config_path.exists() else None
+        chosen = before["executor"] if before and executor == "auto" else choose(job, executor, workers)
+        if chosen == "processes" and not threads:
+            job = Job(**{**job.__dict__, "threads": max(1, (os.cpu_count() or 1) // min(workers, members))})
+        run.start(
+            {
+                "method": method.config(),
+                "members": members,
+                "recipe": recipe.config(),
+                "network": network,
+                "classes": list(data.classes) or [str(i) for i in range(classes)],
+                "inputs": inputs.config(),
+                "data": {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()},
+                "held_out": held_out.fingerprint() if held_out is not None else None,
+                "loss": getattr(loss, "__qualname__", str(loss)) if loss else recipe.loss,
+                "execution": {"executor": chosen, "threads": job.threads},
+                "facts": facts or {},
+                "versions": {"torch": torch.__version__, "python": platform.python_version()},
+            }
+        )
+        finished = sum(_epochs_done(run, i, recipe) for i in range(members))
+        with Display(members, recipe.epochs, finished, progress) as display:
+            if chosen == "stacked":
+                run_stacked(job, display)
+            elif chosen == "processes":
+                run_processes(job, display, min(workers, members))
+            else:
+                run_sequential(job, display)
+    for text in warnings_for([run.done(i) or {} for i in range(members)]):
+        warnings.warn(text, FitWarning, stacklevel=3)
+    return run
+
+
+def _epochs_done(run: Run, member: int, recipe: Recipe) -> int:
+    if run.done(member) is not None:
+        return recipe.epochs
+    return len(History(run.member(member) / "history.jsonl").read())

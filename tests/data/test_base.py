@@ -1,0 +1,152 @@
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from credro.data import Data, as_data, to_float
+from tests.data.layouts import images, write_image
+
+X = torch.arange(10 * 12, dtype=torch.uint8).view(10, 3, 2, 2)
+Y = torch.arange(10) % 4
+
+
+class Doubled:
+    """A reader that can travel to another process."""
+
+    def __call__(self, index):
+        return X[index]
+
+
+@pytest.fixture(params=["memory", "lazy"])
+def data(request):
+    samples = X if request.param == "memory" else Doubled()
+    groups = torch.arange(10) // 5
+    return Data("x", samples, Y, (3, 2, 2), ("a", "b", "c", "d"), groups, ("g", "h"))
+
+
+class Pairs(Dataset):
+    """A user's own dataset."""
+
+    def __init__(self, n=10, **attributes):
+        self.n = n
+        self.__dict__.update(attributes)
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return X[i].float() * 2, int(Y[i])
+
+
+def test_is_a_dataset(data):
+    sample, label = data[3]
+    torch.testing.assert_close(sample, X[3].float() / 255)
+    assert label == 3
+    assert isinstance(label, int)
+    torch.testing.assert_close(data[-1][0], X[9].float() / 255)
+    with pytest.raises(IndexError):
+        data[10]
+    seen = [(x, y) for x, y in DataLoader(data, batch_size=4)]
+    assert torch.equal(torch.cat([y for _, y in seen]), Y)
+    torch.testing.assert_close(torch.cat([x for x, _ in seen]), X.float() / 255)
+
+
+def test_subset_of_a_subset(data):
+    part = data.subset([8, 2, 5, 1]).subset(torch.tensor([3, 0]))
+    assert torch.equal(part.batch(torch.arange(2)), X[[1, 8]])
+    assert part.labels.tolist() == [1, 0]
+    assert part.groups.tolist() == [0, 1]
+    assert part.in_memory == data.in_memory
+
+
+def test_travels_to_another_process(data):
+    part = pickle.loads(pickle.dumps(data.subset([4, 2])))
+    assert torch.equal(part.batch(torch.tensor([0, 1])), X[[4, 2]])
+    own = pickle.loads(pickle.dumps(as_data(Pairs())))
+    assert torch.equal(own.batch(torch.tensor([7])), X[[7]].float() * 2)
+
+
+def test_relabel(data):
+    other = data.relabel(torch.zeros(10, dtype=torch.long), ["z"])
+    assert other.classes == ("z",)
+    assert data.classes == ("a", "b", "c", "d")
+    assert data.relabel(Y).classes == data.classes
+    with pytest.raises(ValueError, match="one entry per sample: got 3 for 10 samples"):
+        data.relabel(torch.zeros(3))
+
+
+def test_fingerprint_changes_with_content(data):
+    prints = {
+        data.fingerprint(),
+        data.relabel(Y.flip(0)).fingerprint(),
+        data.subset(range(9)).fingerprint(),
+        data.subset([1, 0, *range(2, 10)]).relabel(Y).fingerprint(),
+    }
+    assert len(prints) == 4
+    assert data.fingerprint() == data.subset(range(10)).fingerprint()
+
+
+def test_fingerprint_of_files(tmp_path):
+    paths = tuple(write_image(tmp_path / "a" / f"{i}.png", images(1, 4, 4, seed=i)[0]) for i in range(2))
+    one = Data("x", Doubled(), Y[:2], (3, 2, 2), paths=paths)
+    before = one.fingerprint()
+    assert before == one.fingerprint()
+    write_image(paths[0], images(1, 9, 9)[0])
+    assert one.fingerprint() != before
+
+
+def test_to_float():
+    assert to_float(torch.tensor([0, 255], dtype=torch.uint8)).tolist() == [0.0, 1.0]
+    assert to_float(torch.tensor([3.5])).tolist() == [3.5]
+
+
+def test_as_data_takes_pairs_and_arrays():
+    x, y = np.ones((5, 3), np.float32), np.array([0, 1, 2, 1, 0], np.int32)
+    data = as_data((x, y), classes=("a", "b", "c"))
+    assert data.shape == (3,)
+    assert data.labels.dtype == torch.int64
+    assert data.prepared
+    assert not as_data((X, Y)).prepared
+    assert as_data((X.float(), Y.double())).labels.dtype == torch.float32
+    assert as_data(data) is data
+    assert torch.equal(as_data(TensorDataset(X, Y)).samples, X)
+    with pytest.raises(ValueError, match="same length, got 5 samples and 2 labels"):
+        as_data((x, y[:2]))
+
+
+@pytest.mark.parametrize(
+    "source", [Pairs(), DataLoader(Pairs(), batch_size=3, shuffle=True), Pairs(targets=Y.tolist())]
+)
+def test_as_data_takes_datasets_and_loaders(source):
+    data = as_data(source)
+    assert len(data) == 10
+    assert data.shape == (3, 2, 2)
+    assert data.prepared
+    assert torch.equal(data.labels, Y)
+    assert torch.equal(data.batch(torch.tensor([9, 0])), X[[9, 0]].float() * 2)
+
+
+def test_as_data_keeps_a_loaders_collate():
+    loader = DataLoader(Pairs(), collate_fn=lambda rows: (torch.stack([x for x, _ in rows]) + 1, None))
+    assert torch.equal(as_data(loader).batch(torch.tensor([1])), X[[1]].float() * 2 + 1)
+
+
+def test_as_data_takes_names():
+    assert as_data(Pairs(classes=["u", "v"])).classes == ("u", "v")
+    assert as_data(Pairs(classes=["u", "v"]), classes=("p", "q")).classes == ("p", "q")
+
+
+def test_as_data_refuses_what_it_cannot_use():
+    class Stream(IterableDataset):
+        def __iter__(self):
+            yield from ()
+
+    for source in (Stream(), DataLoader(Stream()), object()):
+        with pytest.raises(TypeError, match="data must be a credro Data"):
+            as_data(source)
+    with pytest.raises(ValueError, match="data is empty"):
+        as_data(Pairs(0))
+    with pytest.raises(TypeError, match="must give pairs"):
+        as_data([1, 2, 3])
