@@ -82,7 +82,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
 _MODULES = ("data", "evaluation", "methods", "nets")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604 (built from the table above)
+__all__ = [
     "__version__",
     *sorted(_HOME),
     *_MODULES,

@@ -253,7 +253,7 @@ class Ensemble:
         if isinstance(x, np.ndarray):
             x = torch.from_numpy(x)
         if isinstance(x, Tensor):
-            yield from x.split(size) if len(x) else ()
+            yield from torch.split(x, size) if len(x) else ()
         elif isinstance(x, DataLoader | IterableDataset):
             for item in x if isinstance(x, DataLoader) else DataLoader(x, batch_size=size):
                 yield item[0] if isinstance(item, list | tuple) else item

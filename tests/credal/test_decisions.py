@@ -16,7 +16,7 @@ from credro.credal.sets import Box, Hull
 from tests.credal.strategies import boxes, ensembles
 
 SETS = ("interval_dominance", "maximality", "e_admissibility")
-many = settings(max_examples=150, deadline=None)
+many = settings(max_examples=100, deadline=None)
 CLEAR = 1e-7
 """How far from 0 a linear programme's value must be for its sign to be trusted."""
 
@@ -99,7 +99,7 @@ def ensemble(seed, M, N, C):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("M", "C"), [(2, 3), (4, 4), (6, 5), (3, 7)])
 def test_decisions_agree_with_linear_programmes(M, C, rule):
-    probs = ensemble(10 * M + C, M, 10, C)
+    probs = ensemble(10 * M + C, M, 8, C)
     box = Box.of(probs)
     by_box, by_hull = decide(box, rule), decide(Hull(probs), rule)
     for n in range(probs.shape[1]):

@@ -84,7 +84,7 @@ def test_same_pixels_on_many_real_images(name, fashion):
 @pytest.mark.parametrize("name", NAMES)
 def test_severity_grows(name, fashion, scene):
     photographs = {"fashion": fashion, "scene": scene(32)[None].repeat(60, 1, 1, 1)}
-    large = scene(96)[None].repeat(16, 1, 1, 1)
+    large = scene(96)[None].repeat(40, 1, 1, 1)
     for label, x in {**photographs, "large scene": large}.items():
         distance = [(corrupt(x, name, s).float() - x.float()).abs().mean().item() for s in range(1, 6)]
         assert distance[0] > 0.5, (label, distance)
@@ -242,14 +242,17 @@ def test_impulse_noise():
 def test_defocus_blur():
     x = torch.zeros(1, 1, 33, 33, dtype=torch.uint8)
     x[0, 0, 16, 16] = 255
-    # A point becomes the kernel: a cross of five pixels, smoothed over three (severity 4).
+    # A point becomes the kernel: a cross of five pixels, smoothed over three. At 33 pixels the radius is just above 1.
     cross = np.zeros((33, 33))
     cross[16, 15:18] = cross[15:18, 16] = 51
-    line = np.exp(-0.5 * (np.arange(-1, 2) / (0.6 * 33 / 32)) ** 2)
+    line = np.exp(-0.5 * (np.arange(-1, 2) / (0.3 * 33 / 32)) ** 2)
     line /= line.sum()
-    # At 33 pixels the radius is a hair above one: still the same five.
     expected = ndimage.convolve(cross, np.outer(line, line))
-    assert np.abs(corrupt(x, "defocus_blur", 4)[0, 0].numpy() - expected).max() <= 0.51
+    assert np.abs(corrupt(x, "defocus_blur", 4)[0, 0].numpy() - expected).max() <= 0.501
+    # Below one pixel only the smoothing is left.
+    line = np.exp(-0.5 * (np.arange(-1, 2) / (0.6 * 33 / 32)) ** 2)
+    point = 255 * np.outer(line, line) / line.sum() ** 2
+    assert np.abs(corrupt(x, "defocus_blur", 3)[0, 0, 15:18, 15:18].numpy() - point).max() <= 0.501
 
 
 def test_motion_kernel():

@@ -1,1 +1,14 @@
 """The command line: parse, call, print. One module a command."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the ``credro`` command."""
+    try:
+        from credro.cli.app import run
+    except ImportError as error:
+        sys.exit(f"the command line needs {error.name}: pip install 'credro[cli]'")
+    run()

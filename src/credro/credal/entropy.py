@@ -24,6 +24,9 @@ from credro.credal.sets import Box, CredalSet, Hull
 MAX_NODES = 50_000
 """Search nodes a sample may take before its lower entropy is reported with a gap."""
 
+ROUNDING = 1e-13
+"""How far from a bound a class is still at it, for gradients."""
+
 
 class InexactWarning(UserWarning):
     """Some results are not exact to the stated accuracy; the message says how many and by how much."""
@@ -116,7 +119,8 @@ class _BoxEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
         lower, upper, p = ctx.saved_tensors
         marginal = -(p.clamp_min(TINY).log() + 1)  # of moving mass into a class
-        at_lower, at_upper = p <= lower, p >= upper
+        # Tightening moves bounds by rounding; two classes taken for free because of that would share a wrong price.
+        at_lower, at_upper = p <= lower + ROUNDING, p >= upper - ROUNDING
         inside = ~at_lower & ~at_upper
         # What moves into a class comes out of those between their bounds; where there are none the optimum has a
         # kink, and any price between the neighbours' is a subgradient.

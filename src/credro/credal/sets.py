@@ -254,7 +254,8 @@ def _check_members(probs: Tensor) -> None:
             sample = int(bad.any(0).nonzero()[0])
             member = int(bad[:, sample].nonzero()[0])
             n = part.start + sample
-            at = f"member {member}, sample {[int(i) for i in torch.unravel_index(torch.tensor(n), lead)]}"
+            index = [int(i) for i in torch.unravel_index(torch.tensor(n), lead)]
+            at = f"member {member}, sample {index}" if lead else f"member {member}"
             raise ValueError(_what_is_wrong(p[member, sample], float(total[member, sample]), at))
 
 
@@ -304,16 +305,16 @@ def _scaled_to_one(bound: Tensor, total: Tensor, slack: float, name: str, *, abo
 def _box_vertices(lower: Tensor, upper: Tensor) -> Tensor:
     """All corner points (V, C) of one box: every class but one at a bound, the last one takes what is left."""
     C = len(lower)
+    # Two ways to one corner must end in the same digits, so what is at a bound but for rounding is put there.
+    upper = torch.where(upper - lower <= 1e-12, lower, upper)
     corners = torch.cartesian_prod(*[torch.stack([a, b]) for a, b in zip(lower, upper, strict=True)]).reshape(-1, C)
     found = []
     for k in range(C):
         p = corners.clone()
-        p[:, k] = 1 - (corners.sum(1) - corners[:, k])
-        ok = (p[:, k] >= lower[k] - 1e-12) & (p[:, k] <= upper[k] + 1e-12)
-        found.append(p[ok])
-    points = torch.cat(found)
-    _, kept = torch.unique((points * 1e12).round(), dim=0, return_inverse=True)
-    first = torch.full((int(kept.max()) + 1,), len(points), dtype=torch.long).scatter_reduce_(
-        0, kept, torch.arange(len(points)), "amin"
-    )
-    return points[first]
+        p[:, k] = 0
+        rest = 1 - p.sum(1)
+        rest = torch.where((rest - lower[k]).abs() <= 1e-12, lower[k], rest)
+        p[:, k] = torch.where((rest - upper[k]).abs() <= 1e-12, upper[k], rest)
+        found.append(p[(p[:, k] >= lower[k]) & (p[:, k] <= upper[k])])
+    unique: Tensor = torch.unique(torch.cat(found), dim=0)
+    return unique

@@ -10,6 +10,7 @@ import os
 import pickle
 import queue
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -81,63 +82,80 @@ def run_stacked(job: Job, report: Report) -> None:
 
 
 def run_processes(job: Job, report: Report, workers: int) -> None:
-    """``workers`` processes, one member each at a time. A worker ends when this process does, however it ends."""
+    """``workers`` processes, each training one member at a time. They end when this process does, however it ends."""
     if reason := why_not_sent(job):
         raise ValueError(f"executor='processes': {reason}, or use executor='sequential'")
     context = multiprocessing.get_context("spawn")
-    todo = order(job)
-    running: dict[int, Any] = {}
-    failures: list[str] = []
     events = context.Queue()
+    todo, failures = order(job), list[str]()
+    idle: list[_Worker] = []
+    busy: dict[int, _Worker] = {}
     try:
-        while todo or running:
+        while todo or busy:
             ready = [i for i in todo if all(job.run.done(j) is not None for j in job.rule.waits_for(i))]
-            while ready and len(running) < workers:
-                member = ready.pop(0)
+            for member in ready[: workers - len(busy)]:
                 todo.remove(member)
-                process = context.Process(target=_work, args=(job, member, events, os.getpid()), daemon=True)
-                process.start()
-                running[member] = process
-            if not running:  # the rest waits for a member that failed
+                busy[member] = idle.pop() if idle else _Worker(context, job, events)
+                busy[member].tasks.put(member)
+            if not busy:  # the rest waits for a member that failed
                 failures += [f"member {i} was not trained: it needs member {job.rule.waits_for(i)[0]}" for i in todo]
                 break
-            _pass_on(events, report, failures)
-            for member, process in list(running.items()):
-                if not process.is_alive():
-                    process.join()
-                    del running[member]
-                    _pass_on(events, report, failures, wait=0.0)
-                    if process.exitcode != 0 and not any(f.startswith(f"member {member}:") for f in failures):
-                        failures.append(f"member {member}: its process ended with exit code {process.exitcode}")
+            for event in _heard(events):
+                if isinstance(event, Progress):
+                    report(event)
+                    continue
+                member, failure = event
+                idle.append(busy.pop(member))
+                failures += [failure] if failure else []
+            for member, worker in list(busy.items()):
+                if not worker.process.is_alive():
+                    del busy[member]
+                    failures.append(f"member {member}: its process ended with exit code {worker.process.exitcode}")
     finally:
-        for process in running.values():
-            process.terminate()
-            process.join()
+        for worker in [*idle, *busy.values()]:
+            worker.process.terminate()
+            worker.process.join()
     _raise(failures)
 
 
-def _pass_on(events: Any, report: Report, failures: list[str], wait: float = 0.2) -> None:
-    """Hand on what the workers have said; wait a little for the first word."""
+class _Worker:
+    """A process that trains the members it is told to."""
+
+    def __init__(self, context: Any, job: Job, events: Any) -> None:
+        self.tasks = context.Queue()
+        self.process = context.Process(target=_work, args=(job, self.tasks, events, os.getpid()), daemon=True)
+        self.process.start()
+
+
+def _heard(events: Any, wait: float = 0.2) -> Iterator[Any]:
+    """What the workers have said; waits a little for the first word."""
     while True:
         try:
-            event = events.get(timeout=wait) if wait else events.get_nowait()
+            yield events.get(timeout=wait) if wait else events.get_nowait()
         except queue.Empty:
             return
         wait = 0.0
-        if isinstance(event, Progress):
-            report(event)
-        else:
-            failures.append(event)
 
 
-def _work(job: Job, member: int, events: Any, parent: int) -> None:
-    """A worker's life: one member."""
-    try:
-        train_member(job, member, events.put, alive=lambda: os.getppid() == parent)
-    except TrainingError as error:
-        events.put(str(error))
-    except Exception:
-        events.put(f"member {member}: {traceback.format_exc()}")
+def _work(job: Job, tasks: Any, events: Any, parent: int) -> None:
+    """A worker's life. After each member it says which one, and what went wrong if anything did."""
+
+    def alive() -> bool:
+        return os.getppid() == parent
+
+    while alive():
+        try:
+            member = tasks.get(timeout=1.0)
+        except queue.Empty:
+            continue
+        failure = None
+        try:
+            train_member(job, member, events.put, alive)
+        except TrainingError as error:
+            failure = str(error)
+        except Exception:
+            failure = f"member {member}: {traceback.format_exc()}"
+        events.put((member, failure))
 
 
 def _raise(failures: list[str]) -> None:

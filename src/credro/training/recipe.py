@@ -39,7 +39,7 @@ class Recipe:
     precision: str = "fp32"  # fp32, bf16, or fp16 with loss scaling
     clip: float = 0.0  # largest gradient norm; 0 does not clip
     compile: bool = False  # torch.compile the networks
-    channels_last: bool = False  # memory layout of image batches
+    channels_last: bool = True  # memory layout of image batches; measured to be the faster one, also on the CPU
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -1,0 +1,5 @@
+"""``credro bench``."""
+
+
+def bench() -> None:
+    """bench."""

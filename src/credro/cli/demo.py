@@ -1,0 +1,23 @@
+"""``credro demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where runs, figures and numbers go.", metavar="FOLDER")] = Path("runs/demo"),
+    members: Annotated[int, typer.Option(help="Members of each ensemble.", metavar="M")] = 5,
+    samples: Annotated[int, typer.Option(help="Training images, at most 12000.", metavar="N")] = 6000,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the data.", metavar="N")] = None,
+) -> None:
+    """Train, compare and look: deep ensemble, credal wrapper, EN-DRO and CreDRO on embedded data, in minutes.
+
+    Start it again after an interruption: it goes on where it stopped.
+    """
+    from credro.demo import demo as run
+
+    run(out, members=members, samples=samples, **({} if epochs is None else {"epochs": epochs}), say=typer.echo)

@@ -1,0 +1,5 @@
+"""``credro evaluate``."""
+
+
+def evaluate() -> None:
+    """evaluate."""

@@ -1,0 +1,5 @@
+"""``credro list``."""
+
+
+def list_() -> None:
+    """List."""

@@ -1,0 +1,5 @@
+"""``credro predict``."""
+
+
+def predict() -> None:
+    """predict."""
