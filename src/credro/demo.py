@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from credro.assess import Assessment, assess, layout
 from credro.data import Data, corrupt_data, limit, load
 from credro.ensemble import Ensemble, fit
@@ -31,17 +33,24 @@ def others(test: Data) -> dict[str, Data]:
 
 
 def demo(
-    out: Path, *, members: int = 5, samples: int = SAMPLES, progress: str = "auto", say: Callable[[str], Any] = print, **changes: Any
+    out: Path,
+    *,
+    members: int = 5,
+    samples: int = SAMPLES,
+    epochs: int | None = None,
+    progress: str = "auto",
+    say: Callable[[str], Any] = print,
 ) -> list[Assessment]:
     """Train DE's and CreDRO's members on fashion-mini, compare four methods, write table and figures to ``out``.
 
-    changes: fields of the recipe to change. A demo that was interrupted goes on where it stopped.
+    A demo that was interrupted goes on where it stopped.
     """
     started = time.monotonic()
     whole, test = load("fashion-mini", split="train"), load("fashion-mini", split="test")
     train = whole.subset(limit(len(whole), samples, 0))
     sets = others(test)
-    say(f"{len(train)} training and {len(test)} test images of Fashion-MNIST; {members} members a run; one recipe for all")
+    recipe = PRESETS["fashion"].with_(**({} if epochs is None else {"epochs": epochs}))
+    say(f"{len(train)} training and {len(test)} test images of Fashion-MNIST, {members} members a run, one recipe")
     assessments: list[Assessment] = []
     uncertainty: dict[str, dict[str, Any]] = {}
     curves = {}
@@ -52,7 +61,7 @@ def demo(
             train,
             method=method,
             members=members,
-            recipe=PRESETS["fashion"].with_(**changes),
+            recipe=recipe,
             out=out / method,
             progress=progress,
         )
@@ -63,8 +72,9 @@ def demo(
             uncertainty[name] = {label: p.epistemic for label, p in found.items()}
             curves[name] = accuracy_rejection(found["test"].label == test.labels, uncertainty[name]["test"])
             if name == "credro":
-                pictures = test.batch(limit(len(test), len(test), 0).sort().values)
-                gallery(pictures, found["test"], test.labels, test.classes, out / "gallery.png")
+                gallery(
+                    test.batch(torch.arange(len(test))), found["test"], test.labels, test.classes, out / "gallery.png"
+                )
     densities(uncertainty, "test", out / "densities.png")
     accuracy_rejection_curves(curves, out / "accuracy_rejection.png")
     write_json(out / "results.json", [a.to_dict() for a in assessments])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import multiprocessing
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -13,17 +16,18 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 
 from credro.data.base import Data, as_data
 from credro.methods import METHODS, Method, make, reading
+from credro.nets import make_under_seed
 from credro.objectives import RULES, PerSampleLoss, Rule
-from credro.readouts import Prediction
+from credro.readouts import READOUTS, Prediction
 from credro.training.calibration import fit_temperature
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
 from credro.training.diagnostics import warnings_for
 from credro.training.feed import Inputs, batches
-from credro.training.job import MakeNet
+from credro.training.job import MakeNet, check_data, count_classes
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
 from credro.training.train import net_factory, pick_device, train
@@ -62,12 +66,20 @@ def fit(
     held_out: watched while training and recorded. calibrate: held-out data for one temperature per member.
     loss: any function (output, target) -> (B,) in place of the recipe's. progress: "auto", "bar", "plain" or "none".
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.exit(
+            "credro.fit was reached while a worker process read your script: put the call under "
+            "`if __name__ == '__main__':`"
+        )
     chosen = make(method) if isinstance(method, str) else method
+    data, aside = as_data(train_set), None if calibrate is None else as_data(calibrate)
+    if aside is not None:
+        _check_held_out(aside, count_classes(data), data.shape)
     keep = tempfile.TemporaryDirectory(prefix="credro-") if out is None else None
     folder = Path(keep.name) if keep is not None else Path(str(out))
     run = train(
         make_net,
-        as_data(train_set),
+        data,
         chosen,
         members=members,
         recipe=recipe or Recipe(),
@@ -82,10 +94,10 @@ def fit(
         checkpoint_seconds=checkpoint_seconds,
         facts=facts,
     )
-    ensemble = load(run.folder, make_net=make_net if callable(make_net) else None, device=device)
+    ensemble = load(run.folder, method=chosen, make_net=None if isinstance(make_net, str) else make_net, device=device)
     ensemble._keep = keep
-    if calibrate is not None:
-        ensemble.calibrate(calibrate)
+    if aside is not None:
+        ensemble.calibrate(aside)
     return ensemble
 
 
@@ -107,16 +119,18 @@ def load(
     if missing:
         raise RunError(f"{run.folder} is not finished: members {missing} are not trained; start the same fit again")
     where = pick_device(device)
-    recorded = method_of(config)
-    if method is None:
-        chosen = recorded
+    if isinstance(method, Method):
+        chosen = method
     else:
-        chosen = make(method, **_shared_options(method, recorded)) if isinstance(method, str) else method
-        if chosen.rule != recorded.rule:
-            raise ValueError(
-                f"{run.folder} was trained by {recorded.rule}; method {chosen.name!r} needs {chosen.rule}. "
-                f"These read it: {', '.join(reading(recorded.rule))}"
-            )
+        recorded = method_of(config)
+        chosen = recorded if method is None else make(method, **_shared_options(method, recorded))
+    trained = config["method"]["rule"]
+    if json.loads(json.dumps(chosen.rule.config())) != trained:
+        readers = [name for name, entry in METHODS.items() if getattr(entry.rule, "name", None) == trained["rule"]]
+        raise ValueError(
+            f"{run.folder} was trained by {trained}; method {chosen.name!r} needs {chosen.rule.config()}. "
+            f"These read it: {', '.join(readers)}"
+        )
     network, inputs = config["network"], Inputs.from_config(config["inputs"])
     if "name" in network:
         build, _ = net_factory(network["name"], len(config["classes"]), inputs.shape)
@@ -126,7 +140,7 @@ def load(
         build = make_net
     nets = []
     for i in range(config["members"]):
-        net = chosen.rule.convert(build(), i, config["members"])
+        net = chosen.rule.convert(make_under_seed(build, i), i, config["members"])
         net.load_state_dict(read_tensors(run.weights(i))[0])
         nets.append(net.to(where).eval())
     return Ensemble(nets, chosen, inputs, tuple(config["classes"]), where, run)
@@ -135,11 +149,16 @@ def load(
 def method_of(config: dict[str, Any]) -> Method:
     """The method a run's configuration records."""
     given = config["method"]
-    entry = METHODS[given["name"]]
-    rule_type = RULES[given["rule"]["rule"]]
-    rule = rule_type(**{f.name: given["rule"][f.name] for f in fields(rule_type)})
-    options = {k: v for k, v in given["readout"].items() if k != "readout"}
-    return Method(given["name"], rule, entry.readout(**options))
+    rule_name, readout_name = given["rule"]["rule"], given["readout"]["readout"]
+    if rule_name not in RULES or readout_name not in READOUTS:
+        raise ValueError(
+            f"the run was trained by method {given['name']!r} (rule {rule_name!r}, read-out {readout_name!r}), which "
+            f"is none of credro's own: give it as method="
+        )
+    rule_type, readout_type = RULES[rule_name], READOUTS[readout_name]
+    rule = rule_type(**{f.name: given["rule"][f.name] for f in fields(rule_type) if f.name in given["rule"]})
+    readout = {f.name: given["readout"][f.name] for f in fields(readout_type) if f.name in given["readout"]}
+    return Method(given["name"], rule, readout_type(**readout))
 
 
 def _shared_options(name: str, recorded: Method) -> dict[str, Any]:
@@ -147,6 +166,15 @@ def _shared_options(name: str, recorded: Method) -> dict[str, Any]:
     if name not in reading(recorded.rule):
         return {}
     return {f.name: getattr(recorded.rule, f.name) for f in fields(recorded.rule)}
+
+
+def _check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
+    """Raise unless temperatures can be fitted on ``data``."""
+    if data.labels.ndim != 1 or data.labels.is_floating_point():
+        raise ValueError("calibration needs class labels, one per sample")
+    check_data(data, classes, "the data to calibrate on")
+    if data.shape != shape:
+        raise ValueError(f"the data to calibrate on has samples of shape {data.shape}, the training data of {shape}")
 
 
 class Ensemble:
@@ -230,7 +258,8 @@ class Ensemble:
 
     def scores(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Tensor:
         """What the members' networks give (M, N, ...), on the CPU: for most rules the logits."""
-        path = self._cache_path(x) if cache and self.run is not None and isinstance(x, Data) else None
+        known = isinstance(x, Data) and (x.in_memory or bool(x.paths))  # others have no fingerprint of all samples
+        path = self._cache_path(x) if cache and self.run is not None and known else None
         if path is not None and path.exists():
             return read_tensors(path)[0]["scores"]
         parts = [self._scores_of(batch) for batch in self._batches(x, batch_size)]
@@ -251,16 +280,17 @@ class Ensemble:
     def _batches(self, x: Samples, size: int) -> Iterator[Tensor]:
         """Samples as stored, a batch at a time."""
         if isinstance(x, np.ndarray):
-            x = torch.from_numpy(x)
+            x = torch.from_numpy(np.ascontiguousarray(x))
+        if isinstance(x, tuple):
+            x = as_data(x)
         if isinstance(x, Tensor):
             yield from torch.split(x, size) if len(x) else ()
-        elif isinstance(x, DataLoader | IterableDataset):
+        elif isinstance(x, Data):
+            for part in batches(len(x), size):
+                yield x.batch(torch.arange(part.start, part.stop))
+        else:  # anybody's dataset: with or without labels, and read once only
             for item in x if isinstance(x, DataLoader) else DataLoader(x, batch_size=size):
                 yield item[0] if isinstance(item, list | tuple) else item
-        else:
-            data = as_data(x)
-            for part in batches(len(data), size):
-                yield data.batch(torch.arange(part.start, part.stop))
 
     def calibrate(self, held_out: Samples) -> list[float]:
         """Fit one temperature per member by negative log-likelihood on ``held_out``, keep them with the run.
@@ -269,8 +299,7 @@ class Ensemble:
         harms those that fit and generalise poorly (docs/results.md): it is a choice to measure, not a default.
         """
         data = as_data(held_out)
-        if data.labels.ndim != 1 or data.labels.is_floating_point():
-            raise ValueError("calibration needs class labels, one per sample")
+        _check_held_out(data, len(self.classes), self.inputs.shape)
         scores = self.scores(data)
         self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
         if self.run is not None:
@@ -304,8 +333,8 @@ class Ensemble:
     def _cache_path(self, data: Data) -> Path:
         """A file named after the samples and the weights: another set or retrained members never meet a stale file."""
         assert self.run is not None
-        digest = hashlib.sha256(data.fingerprint().encode())
-        for i in range(len(self)):
-            stat = self.run.weights(i).stat()
-            digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
-        return self.run.folder / "predictions" / f"{data.fingerprint()}-{digest.hexdigest()[:8]}.safetensors"
+        digest = hashlib.sha256()
+        for net in self.nets:
+            for t in net.state_dict().values():
+                digest.update(t.cpu().contiguous().view(-1).view(torch.uint8).numpy())
+        return self.run.folder / "predictions" / f"{data.fingerprint()}-{digest.hexdigest()[:12]}.safetensors"

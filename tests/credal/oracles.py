@@ -1,4 +1,4 @@
-"""Slow and simple answers to the questions that credro.credal answers fast: plain numpy and SciPy, one sample at a time.
+"""Slow and simple answers to what credro.credal answers fast: plain numpy and SciPy, one sample at a time.
 
 Nothing here is shared with the library, so that agreement means something.
 """
@@ -41,7 +41,7 @@ def lower_by_enumeration(lower: np.ndarray, upper: np.ndarray) -> float:
 
 
 def lower_by_search(lower: np.ndarray, upper: np.ndarray, max_nodes: int = 200_000) -> float:
-    """Smallest entropy of one box by best-first search: one node at a time, pruned by the chord bound and nothing else."""
+    """Smallest entropy of one box by best-first search: node by node, pruned by the chord bound alone."""
     best, count = np.inf, itertools.count()
     heap = [(-np.inf, next(count), np.array(lower), np.array(upper))]
     for _ in range(max_nodes):

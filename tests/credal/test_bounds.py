@@ -19,15 +19,15 @@ def extreme(lower: np.ndarray, upper: np.ndarray, k: int, sign: int) -> float:
     return sign * linprog(objective, A_eq=np.ones((1, len(lower))), b_eq=[1], bounds=bounds).fun
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(boxes(max_classes=5, max_samples=2))
 def test_reachable_bounds_are_those_of_linear_programs(bounds):
     lower, upper = bounds
     low, high = (x.numpy() for x in reachable(torch.tensor(lower), torch.tensor(upper)))
     for n in range(len(lower)):
         for k in range(lower.shape[1]):
-            assert low[n, k] == pytest.approx(extreme(lower[n], upper[n], k, 1), abs=1e-9)
-            assert high[n, k] == pytest.approx(extreme(lower[n], upper[n], k, -1), abs=1e-9)
+            assert low[n, k] == pytest.approx(extreme(lower[n], upper[n], k, 1), abs=1e-6)  # as exact as that solver
+            assert high[n, k] == pytest.approx(extreme(lower[n], upper[n], k, -1), abs=1e-6)
 
 
 @settings(max_examples=100, deadline=None)

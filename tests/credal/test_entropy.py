@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import textwrap
@@ -37,7 +38,7 @@ def softmax_ensemble(M: int, N: int, C: int, seed: int = 0, scale: float = 1.5, 
 def test_a_hull_lies_inside_its_box(probs):
     box, hull = Box.of(probs), Hull(probs)
     values = [lower_entropy(box), lower_entropy(hull), upper_entropy(hull), upper_entropy(box)]
-    for smaller, larger in zip(values, values[1:], strict=False):
+    for smaller, larger in itertools.pairwise(values):
         assert (smaller <= larger + 1e-8).all()
     members = oracles.entropy(probs)
     assert (members >= lower_entropy(box) - 1e-12).all()
@@ -55,7 +56,7 @@ def test_the_distribution_lies_in_the_set_and_attains_the_value(probs):
         for solve in BOTH:
             value, p = solve(credal_set, return_distribution=True)
             np.testing.assert_allclose(oracles.entropy(p), value, atol=1e-11)
-            assert credal_set.contains(p, tol=1e-9).all()
+            assert credal_set.contains(p, tol=1e-8).all()
 
 
 def test_known_values():
@@ -231,7 +232,7 @@ def test_gradients_to_the_members(make, solve, M, C, monkeypatch):
 
 @pytest.mark.parametrize("solve", BOTH)
 def test_gradients_to_the_bounds(solve):
-    lower = torch.tensor([[0.1, 0.2, 0.05, 0.1], [0.05, 0.1, 0.3, 0.02]], dtype=torch.float64)
+    lower = torch.tensor([[0.1, 0.2, 0.05, 0.13], [0.05, 0.1, 0.3, 0.02]], dtype=torch.float64)
     upper = torch.tensor([[0.4, 0.7, 0.25, 0.3], [0.5, 0.45, 0.6, 0.35]], dtype=torch.float64)
     lower.requires_grad_(), upper.requires_grad_()
     assert torch.autograd.gradcheck(lambda a, b: solve(Box(a, b)), (lower, upper))

@@ -47,7 +47,7 @@ def test_the_first_bad_sample_is_named_in_any_leading_shape():
     probs[2, 1, 3, 0] = probs[0, 1, 4, 0] = np.nan
     with pytest.raises(ValueError, match=r"member 2, sample \[1, 3\], class 0"):
         Hull(probs)
-    with pytest.raises(ValueError, match="member 1 sums to 1.1"):
+    with pytest.raises(ValueError, match=r"member 1 sums to 1\.1"):
         Hull([[0.5, 0.5], [0.5, 0.6]])
 
 
@@ -72,7 +72,9 @@ def test_wrong_shapes_and_logits(probs, message):
         Hull(probs)
 
 
-@pytest.mark.parametrize("probs", [np.array([["a", "b"]]), np.array([[1j, 0]]), torch.ones(1, 1, dtype=torch.complex64)])
+@pytest.mark.parametrize(
+    "probs", [np.array([["a", "b"]]), np.array([[1j, 0]]), torch.ones(1, 1, dtype=torch.complex64)]
+)
 def test_wrong_types(probs):
     with pytest.raises(TypeError, match="probs must be"):
         Hull(probs)
@@ -108,7 +110,7 @@ def test_bad_bounds_are_named(convert, lower, upper, message):
 
 
 def test_a_single_empty_box():
-    with pytest.raises(ValueError, match="the set is empty at the only sample: lower sums to 1.2"):
+    with pytest.raises(ValueError, match=r"the set is empty at the only sample: lower sums to 1\.2"):
         Box([0.6, 0.6], [0.7, 0.7])
 
 
@@ -209,11 +211,13 @@ def test_tightening_keeps_the_corners(bounds):
 @given(boxes(max_classes=6))
 def test_vertices_are_all_the_corners_once(bounds):
     for found, a, b in zip(Box(*bounds).vertices(), *bounds, strict=True):
-        truth = np.unique(oracles.corners(a, b).round(9) + 0.0, axis=0)
-        ours = np.unique(found.round(9) + 0.0, axis=0)
-        np.testing.assert_allclose(ours, truth, atol=2e-9)
-        if not ((b - a > 0) & (b - a < 1e-8)).any():  # corners that close are many to us, one to the rounded oracle
-            assert len(found) == len(ours)
+        truth = oracles.corners(a, b)
+        apart = np.abs(found[:, None] - truth).max(-1)
+        assert (apart.min(0) < 1e-9).all()  # none is missing
+        assert (apart.min(1) < 1e-9).all()  # none is invented
+        if ((b - a == 0) | (b - a > 1e-6)).all():  # corners of a very narrow box are close, but not the same
+            among = np.abs(found[:, None] - found).max(-1) + np.eye(len(found))
+            assert (among > 1e-9).all()  # none is there twice
 
 
 def test_vertices_of_a_hand_made_box():
@@ -235,7 +239,7 @@ def test_vertices_span_the_box():
 
 
 def test_vertices_of_many_classes_are_refused():
-    with pytest.raises(ValueError, match="at most 12 classes .* got C = 13"):
+    with pytest.raises(ValueError, match=r"at most 12 classes .* got C = 13"):
         Box(np.zeros(13), np.ones(13)).vertices()
 
 

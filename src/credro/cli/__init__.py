@@ -10,5 +10,5 @@ def main() -> None:
     try:
         from credro.cli.app import run
     except ImportError as error:
-        sys.exit(f"the command line needs {error.name}: pip install 'credro[cli]'")
-    run()
+        sys.exit(f"credro: the command line needs {error.name}: pip install 'credro[cli]'")
+    sys.exit(run())

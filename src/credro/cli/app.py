@@ -2,56 +2,129 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from credro.cli import bench, data, demo, evaluate, lists, predict, train
+from credro.cli.options import Misuse
 
 app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # plain text: it fits a screen, and reads the same in a pipe
     pretty_exceptions_enable=False,
-    help=(
-        "Credal ensembles: classifiers that answer with a set of probabilities, and know what they do not know.\n\n"
-        "[bold]credro demo[/] shows the whole way on embedded data. With your own: [bold]credro train[/], then "
-        "[bold]credro evaluate[/] and [bold]credro predict[/]. [bold]credro list methods[/] tells what there is.\n\n"
-        "Exit codes: 0 done, 1 the work failed, 2 the command line is wrong."
-    ),
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Classifiers that answer with sets of probabilities and know when to doubt.
+
+    \b
+      credro demo                             see the whole way, in minutes
+      credro train --data photos/ --out RUN   your own images, table or arrays
+      credro evaluate RUN --ood svhn          how good, and how well it doubts
+      credro predict RUN new/                 labels, intervals, abstentions
+    Exit codes: 0 done, 1 the work failed, 2 the command line is wrong.
+    """,
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
-app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
 app.command("list")(lists.list_)
 app.command("bench")(bench.bench)
 app.add_typer(data.build(), name="data")
 
-_debug = False
+INTERRUPTED = 130  # as a shell reports the signal
+
+IN_OPTIONS = (
+    (r"drop=\('([^']*)',\)", r"--drop \1"),
+    (r"size=\(height, width\)", "--size HEIGHTxWIDTH"),
+    (r"\blabel must be", "--label must be"),
+    (r"root=\.\.\.", "--root DIR"),
+    (r"give held_out$", "name a split with --held-out"),
+)
+"""What a message says of Python's arguments, and what a user of the command line types."""
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.", hidden=True)] = False,
 ) -> None:
-    """Options for all commands."""
-    global _debug
-    _debug = debug
+    """Options for all commands; without a command, the help."""
+    if version:
+        import credro
+
+        typer.echo(credro.__version__)
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
-def run() -> None:
-    """Run the command line; an error is one line with its remedy."""
-    warnings.showwarning = _say
-    try:
-        app()
-    except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
-        if _debug:
-            raise
-        print(f"credro: {error}", file=sys.stderr)
-        sys.exit(1)
+def command() -> Any:
+    """The whole command line, ready to be called; what is seldom asked for is left out of its help."""
+    whole = typer.main.get_command(app)
+    for parameter in whole.params:
+        if parameter.name == "show_completion":
+            setattr(parameter, "hidden", True)  # noqa: B010 - only options have it
+    return whole
 
 
-def _say(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"note: {message}", file=sys.stderr)
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit code; an error is one line with its remedy."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given  # wherever it stands, also after the command
+    with warnings.catch_warnings():
+        warnings.showwarning = _note
+        try:
+            code = command()([a for a in given if a != "--debug"], prog_name="credro", standalone_mode=False)
+            sys.stdout.flush()
+            return code if isinstance(code, int) else 0
+        except BrokenPipeError:  # the reader has seen enough, as in credro list data | head
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (typer.Abort, KeyboardInterrupt):
+            return _fail(
+                "interrupted; training goes on where it stopped when the same command is started again", INTERRUPTED
+            )
+        except typer.Exit as stop:
+            return int(stop.exit_code)
+        except Exception as error:
+            if debug:
+                raise
+            return _fail(*_explain(error))
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """An error in one line, and the exit code."""
+    if hasattr(error, "format_message"):  # the parser's own: an unknown option, a missing argument
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "credro"
+        return f"{one_line(error.format_message()).rstrip('.')}; see {where} --help", 2
+    if isinstance(error, Misuse):
+        return one_line(str(error)), 2
+    if isinstance(error, ValueError | TypeError | OSError | RuntimeError | ImportError):
+        return one_line(str(error)) or type(error).__name__, 1
+    return f"unexpected {type(error).__name__}: {one_line(str(error))}; --debug shows where", 1
+
+
+def one_line(text: str) -> str:
+    """A message of several lines as one; of a traceback only what it ends with."""
+    if "Traceback (most recent call last)" in text:
+        head, _, trace = text.partition("Traceback (most recent call last)")
+        text = head + trace.strip().splitlines()[-1]
+    parts = [part.strip() for part in text.splitlines() if part.strip()]
+    for pattern, typed in IN_OPTIONS:
+        parts = [re.sub(pattern, typed, part) for part in parts]
+    return "".join(p + (" " if p.endswith((":", ",", ";")) else "; ") for p in parts[:-1]) + "".join(parts[-1:])
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"credro: {message}", file=sys.stderr)
+    return code
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"note: {one_line(str(message))}", file=sys.stderr)

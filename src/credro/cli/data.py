@@ -2,55 +2,59 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from credro.cli.options import Misuse, Root
+
 if TYPE_CHECKING:
     from credro.data.base import Data
-
-Root = Annotated[
-    Path | None,
-    typer.Option(help="Folder that holds the sets. Else CREDRO_DATA, else the cache folder."),
-]
 
 
 def build() -> typer.Typer:
     """The sub-commands, to be hung into the main app."""
-    app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
+    app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True, rich_markup_mode=None)
     app.command("list")(list_sets)
     app.command("get")(get_set)
     app.command("show")(show_set)
     return app
 
 
-def list_sets() -> None:
-    """Every set that has a name, and how to come by it."""
-    from credro.data.sources import SOURCES
+def list_sets(
+    as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False, root: Root = None
+) -> None:
+    """Every set that has a name, and how to come by it; as credro list data."""
+    from credro.cli.lists import list_
 
-    width = max(map(len, SOURCES))
-    for name, source in SOURCES.items():
-        how = "comes along" if source.embedded else "can be fetched" if source.files else "by hand"
-        typer.echo(f"{name:<{width}}  {how:<14}  {source.about}")
-        typer.echo(f"{'':<{width}}  {'':<14}  {source.page}")
+    list_("data", as_json, root)
 
 
 def get_set(
-    name: Annotated[str, typer.Argument(help="One of the names that 'credro data list' shows.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)],
     root: Root = None,
     source: Annotated[
         str | None,
-        typer.Option(help="Address of a mirror that has the publisher's files."),
+        typer.Option(metavar="URL", help="Address of a mirror that has the publisher's files."),
     ] = None,
 ) -> None:
-    """Fetch a set from its publisher: resumed where it stopped, and checked."""
+    """Fetch a set from its publisher: resumed where it stopped, and checked.
+
+    NAME is one that credro data list shows.
+
+    \b
+    Example:
+      credro data get cifar10 --root data
+    """
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from credro.data.download import DownloadError, get
+    from credro.data.download import get
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns) as bars:
+    with Progress(*columns, console=Console(stderr=True)) as bars:
         tasks: dict[str, object] = {}
 
         def progress(file: str, done: int, total: int | None) -> None:
@@ -58,41 +62,43 @@ def get_set(
                 tasks[file] = bars.add_task(file)
             bars.update(tasks[file], completed=done, total=total)  # type: ignore[arg-type]
 
-        try:
-            paths = get(name, root, progress=progress, source=source)
-        except (DownloadError, ValueError) as error:
-            _fail(error)
+        paths = get(name, root, progress=progress, source=source)
     for path in paths:
         typer.echo(str(path))
 
 
 def show_set(
-    name: Annotated[str, typer.Argument(help="A name, or the path of a folder, .npz, .csv or .parquet.")],
-    split: Annotated[str | None, typer.Option(help="train, test, ...")] = None,
+    name: Annotated[str, typer.Argument(metavar="DATA", hidden=True)],
+    split: Annotated[str | None, typer.Option(metavar="NAME", help="train, test, ...")] = None,
     root: Root = None,
     sheet: Annotated[
         Path | None,
-        typer.Option(help="Write a picture with some images of every class here."),
+        typer.Option(metavar="PNG", help="Write a picture with some images of every class here."),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--set", help="An option of the reader, as name=value: --set corruption=fog --set severity=3"),
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of the reader; repeat it."),
     ] = None,
 ) -> None:
-    """Count, shape, classes and groups of a set, and a contact sheet of its images."""
+    """Count, shape, classes and groups of a set, and a contact sheet of its images.
+
+    DATA is a name, or the path of a folder, .npz, .csv or .parquet.
+
+    \b
+    Examples:
+      credro data show digits --sheet digits.png
+      credro data show cifar10-c --set corruption=fog --set severity=3
+    """
     from credro.data.load import load
 
-    try:
-        data = load(name, split=split, root=root, **_options(option or []))
-        for line in describe(data):
-            typer.echo(line)
-        if sheet is not None:
-            from credro.data.sheet import contact_sheet
+    data = load(name, split=split, root=root, **_options(option or []))
+    for line in describe(data):
+        typer.echo(line)
+    if sheet is not None:
+        from credro.data.sheet import contact_sheet
 
-            contact_sheet(data).save(sheet)
-            typer.echo(f"wrote {sheet}")
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
-        _fail(error)
+        contact_sheet(data).save(sheet)
+        print(f"wrote {sheet}", file=sys.stderr)
 
 
 def describe(data: Data) -> list[str]:
@@ -132,14 +138,9 @@ def _options(pairs: list[str]) -> dict[str, object]:
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
-            raise ValueError(f"--set must be name=value, got {pair!r}")
+            raise Misuse(f"--set must be name=value, got {pair!r}")
         try:
             options[key] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             options[key] = text
     return options
-
-
-def _fail(error: Exception) -> None:
-    typer.echo(f"Error: {error}", err=True)
-    raise typer.Exit(1)

@@ -9,7 +9,7 @@ import typer
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where runs, figures and numbers go.", metavar="FOLDER")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Where everything goes.", metavar="FOLDER")] = Path("runs/demo"),
     members: Annotated[int, typer.Option(help="Members of each ensemble.", metavar="M")] = 5,
     samples: Annotated[int, typer.Option(help="Training images, at most 12000.", metavar="N")] = 6000,
     epochs: Annotated[int | None, typer.Option(help="Passes over the data.", metavar="N")] = None,
@@ -20,4 +20,4 @@ def demo(
     """
     from credro.demo import demo as run
 
-    run(out, members=members, samples=samples, **({} if epochs is None else {"epochs": epochs}), say=typer.echo)
+    run(out, members=members, samples=samples, epochs=epochs, say=typer.echo)

@@ -1,5 +1,181 @@
 """``credro evaluate``."""
 
+from __future__ import annotations
 
-def evaluate() -> None:
-    """evaluate."""
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credro.cli.options import Device, Misuse, Root, status
+
+if TYPE_CHECKING:
+    from credro.assess import Assessment
+
+
+def evaluate(
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN", hidden=True, show_default=False)] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="ID set. Default: the one the run was trained on.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its split. Default: test, or val; all of a file without.")
+    ] = None,
+    ood: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DATA", help="OOD set, folder or file, or corrupt:fog:3; repeat it."),
+    ] = None,
+    methods: Annotated[str | None, typer.Option(metavar="A,B", help="Only these methods. Default: all.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Only so many samples of each set, by a seeded shuffle.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
+    probs: Annotated[
+        Path | None, typer.Option(metavar="NPY", help="Your own ensemble: probabilities (M, N, C).")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(metavar="NPY", help="Its labels (N,).")] = None,
+    ood_probs: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=NPY", help="Its probabilities on an OOD set; repeat it.")
+    ] = None,
+    json_: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
+    ] = None,
+    csv_: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write everything as CSV; - for standard output.")
+    ] = None,
+    root: Root = None,
+    device: Device = "auto",
+) -> None:
+    """Measure runs: accuracy, calibration, and how well their doubt finds strangers.
+
+    Every method that can read a run's members is a line of one table. All in per
+    cent; AUROC is the chance that an OOD sample has a larger epistemic uncertainty
+    than an ID sample.
+
+    \b
+    Examples:
+      credro evaluate RUN --ood svhn --ood cifar100
+      credro evaluate runs/de runs/credro --ood corrupt:gaussian_noise:3
+      credro evaluate RUN --data new.csv --label outcome --json result.json
+      credro evaluate --probs p.npy --labels y.npy --ood-probs letters=q.npy
+    """
+    if (probs is None) != (labels is None):
+        raise Misuse("--probs and --labels go together")
+    if not runs and probs is None:
+        raise Misuse("name a RUN, or give --probs and --labels of your own ensemble; see credro evaluate --help")
+    if limit is not None and limit < 1:
+        raise Misuse(f"--limit must be at least 1, got {limit}")
+    wanted = [m.strip() for m in methods.split(",")] if methods else None
+    _check_methods(wanted)
+    with status() as say:
+        common: dict[str, Any] = {"data": data, "split": split, "ood": ood or [], "limit": limit, "label": label}
+        found = [_run(run, say, wanted, root=root, device=device, **common) for run in _named(runs or [])]
+        if probs is not None and labels is not None:
+            found.append(_own(probs, labels, ood_probs or [], wanted))
+    if not any(a.lines for a in found):
+        raise Misuse(f"--methods {methods}: none of them reads what is given")
+    _print(found, to_terminal=Path("-") not in (json_, csv_))
+    if json_ is not None:
+        _write(json_, lambda file: file.write(json.dumps([a.to_dict() for a in found], indent=2) + "\n"))
+    if csv_ is not None:
+        _write(csv_, lambda file: _rows(file, found))
+
+
+def _named(runs: list[Path]) -> list[tuple[str, Path]]:
+    """Runs by the names of their folders, or by the whole path where these are the same."""
+    names = [run.name for run in runs]
+    return [(str(r) if names.count(r.name) > 1 or not r.name else r.name, r) for r in runs]
+
+
+def _check_methods(wanted: list[str] | None) -> None:
+    from credro.cli.options import one_of
+    from credro.methods import METHODS
+
+    for method in wanted or []:
+        one_of("--methods", method, METHODS)
+
+
+def _run(
+    named: tuple[str, Path],
+    say: Callable[[str], None],
+    wanted: list[str] | None,
+    *,
+    data: str | None,
+    split: str | None,
+    ood: list[str],
+    limit: int | None,
+    label: str | None,
+    root: Path | None,
+    device: str,
+) -> Assessment:
+    from credro.assess import assess
+    from credro.cli.inputs import read_id, read_ood
+    from credro.ensemble import load
+    from credro.methods import reading
+
+    name, folder = named
+    say(f"{name}: loading")
+    ensemble = load(folder, device=device)
+    known = read_id(ensemble, data, split, root, first=limit, label=label)
+    strangers = dict(read_ood(ensemble, o, known, root, first=limit) for o in ood)
+    readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
+    return assess(ensemble, known, strangers, readable, name=name, say=lambda text: say(f"{name}: {text}"))
+
+
+def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) -> Assessment:
+    from credro.assess import OF_PROBABILITIES, assess_probs
+
+    strangers = {}
+    for pair in ood:
+        name, sign, path = pair.partition("=")
+        if not sign or not name:
+            raise Misuse(f"--ood-probs takes NAME=FILE.npy, got {pair!r}")
+        strangers[name] = _array(Path(path))
+    readable = None if wanted is None else [m for m in wanted if m in OF_PROBABILITIES]
+    return assess_probs(_array(probs), _array(labels), strangers, readable, name=probs.stem)
+
+
+def _array(path: Path) -> Any:
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path}: not a plain .npy array ({error})") from error
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} must be a .npy array, got an archive")
+    return array
+
+
+def _print(found: list[Assessment], *, to_terminal: bool) -> None:
+    """Warnings to standard error, the table to standard output unless a program reads that."""
+    from credro.assess import layout
+
+    for a in found:
+        for warning in a.warnings:
+            print(f"note: {a.name}: {warning}", file=sys.stderr)
+    if to_terminal:
+        for what in dict.fromkeys(f"{a.data}, {a.samples:,} samples" for a in found):
+            typer.echo(f"ID: {what}")
+        typer.echo("\n" + layout([a for a in found if a.lines]))
+
+
+def _rows(file: Any, found: list[Assessment]) -> None:
+    from credro.assess import flat
+
+    header, rows = flat(found)
+    csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def _write(path: Path, write: Callable[[Any], Any]) -> None:
+    if str(path) == "-":
+        write(sys.stdout)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        write(file)
+    print(f"wrote {path}", file=sys.stderr)

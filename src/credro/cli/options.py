@@ -1,14 +1,39 @@
-"""Pieces that several commands share."""
+"""What several commands share: wrong use, NAME=VALUE pairs, and a word on what is going on."""
 
 from __future__ import annotations
 
 import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from credro.data import Data, conform, limit, load
+T = TypeVar("T")
+
+Root = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where the named sets are. Default: CREDRO_DATA, then a cache.")
+]
+Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda, cuda:1 or mps.")]
+
+QUIET_SECONDS = 10.0
+"""Where there is no terminal, progress is a line this often."""
+
+
+class Misuse(ValueError):  # noqa: N818 - read as a sentence
+    """The command line is wrong: exit code 2."""
+
+
+@contextmanager
+def checking_options() -> Iterator[None]:
+    """What is found wrong in here is the command line's fault."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise Misuse(str(error)) from error
 
 
 def settings(pairs: list[str] | None) -> dict[str, Any]:
@@ -17,7 +42,7 @@ def settings(pairs: list[str] | None) -> dict[str, Any]:
     for pair in pairs or []:
         key, sign, value = pair.partition("=")
         if not sign or not key:
-            raise typer.BadParameter(f"--set takes NAME=VALUE, got {pair!r}")
+            raise Misuse(f"--set takes NAME=VALUE, got {pair!r}")
         try:
             out[key.replace("-", "_")] = json.loads(value.lower() if value in ("True", "False") else value)
         except json.JSONDecodeError:
@@ -25,19 +50,46 @@ def settings(pairs: list[str] | None) -> dict[str, Any]:
     return out
 
 
-def read(
-    name: str,
-    split: str | None,
-    root: Path | None,
-    *,
-    first: int | None = None,
-    seed: int = 0,
-    like: tuple[int, ...] | None = None,
-    label: str | None = None,
-) -> Data:
-    """A data set by name or path; ``first`` takes the first part of a seeded shuffle, ``like`` fits it to a shape."""
-    wanted = {"label": label} if label else {}
-    data = load(name, split=split, root=root, **wanted)
-    if first is not None and first < len(data):
-        data = data.subset(limit(len(data), first, seed))
-    return conform(data, like) if like is not None and data.shape != like else data
+def one_of(option: str, value: str, allowed: Iterable[str]) -> str:
+    """``value``, if it is allowed."""
+    from difflib import get_close_matches
+
+    names = list(allowed)
+    if value not in names:
+        near = get_close_matches(value, names, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise Misuse(f"{option} must be one of {', '.join(names)}, got {value!r}{hint}")
+    return value
+
+
+@contextmanager
+def status() -> Iterator[Callable[[str], None]]:
+    """A function to say what is being done; shown on a terminal's standard error only."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as shown:
+        yield shown.update
+
+
+def progress(parts: Iterable[tuple[int, T]], total: int, what: str) -> Iterator[T]:
+    """The parts, each given with its size, and how far it is on standard error: a bar, or a line now and then."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            for size, part in parts:
+                yield part
+                bar.advance(task, size)
+        return
+    done, said = 0, time.monotonic()
+    for size, part in parts:
+        yield part
+        done += size
+        if time.monotonic() - said > QUIET_SECONDS:
+            said = time.monotonic()
+            print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 TINY = 1e-300
-"""What a probability of 0 counts as inside a logarithm: its entropy is still 0, its marginal entropy large but finite."""
+"""What a probability of 0 counts as inside a logarithm: its entropy is still 0, and its gradient stays finite."""
 
 
 def reachable(lower: Tensor, upper: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:

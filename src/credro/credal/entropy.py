@@ -35,7 +35,7 @@ class InexactWarning(UserWarning):
 def shannon(p: Any, *, base: float | None = None) -> Any:
     """Shannon entropy (...) of the distributions ``p`` (..., C)."""
     tensor, numpy = to_tensor(p, "p")
-    return give(entropy(tensor.to(torch.float64)) / _unit(base), numpy)
+    return give(entropy(tensor.to(torch.float64)) / nats_per(base), numpy)
 
 
 def upper_entropy(credal_set: CredalSet, *, base: float | None = None, return_distribution: bool = False) -> Any:
@@ -188,7 +188,7 @@ def _result(
     gap: Tensor | None = None,
 ) -> Any:
     """What the caller asked for, in the set's own shape, unit and kind."""
-    lead, unit = credal_set.shape[:-1], _unit(base)
+    lead, unit = credal_set.shape[:-1], nats_per(base)
     out = [give((value / unit).reshape(lead), credal_set.numpy)]
     if return_distribution:
         out.append(give(p.reshape(credal_set.shape), credal_set.numpy))
@@ -197,7 +197,7 @@ def _result(
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _unit(base: float | None) -> float:
+def nats_per(base: float | None) -> float:
     """Nats per unit of the base asked for."""
     if base is None:
         return 1.0

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from credro.credal.arrays import chunks, give
 from credro.credal.bounds import intersection
-from credro.credal.entropy import MAX_NODES, _unit, lower_entropy, upper_entropy
+from credro.credal.entropy import MAX_NODES, lower_entropy, nats_per, upper_entropy
 from credro.credal.sets import Box, CredalSet, Hull
 from credro.credal.subsets import box_hartley, box_imprecision, box_imprecision_bound, hull_hartley, hull_imprecision
 
@@ -114,7 +114,7 @@ def _by_sample(
 
     numbers: how many numbers it works on for each row of C, if more than C.
     """
-    unit, (*lead, C) = _unit(base), credal_set.shape
+    unit, (*lead, C) = nats_per(base), credal_set.shape
     N, size = math.prod(lead), max(C, numbers)
     if isinstance(credal_set, Hull):
         parts = [measure(credal_set.part(part)) for part in chunks(N, credal_set.count * size)]

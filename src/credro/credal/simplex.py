@@ -125,15 +125,15 @@ def distance_to_hull(members: Tensor, points: Tensor) -> Tensor:
         part = gram[which]
         return (part @ w.unsqueeze(-1)).squeeze(-1), part
 
-    weights, _ = minimise(grad_hess, *shift.shape[:2], tol=1e-22, like=shift, max_steps=QUICK_STEPS)
+    weights, _ = minimise(grad_hess, *shift.shape[:2], tol=1e-22, like=shift, max_steps=3 * QUICK_STEPS)
     distance = _norm_of_mixture(weights, shift)
-    # On a face the last digits come slowly: take the nearest point of the plane through the members in use as well.
-    for least in (1e-2, 1e-4, 1e-6):
+    # On a face the last digits come slowly: take the nearest point of the plane through the members in use as well,
+    # by least squares on the members themselves (their Gram matrix has the squares of small numbers).
+    columns = torch.cat([shift, torch.ones_like(shift[..., :1])], -1).transpose(1, 2)
+    for least in (1e-2, 1e-4, 1e-6, 1e-8):
         used = (weights > least).to(shift.dtype)
-        pairs = used.unsqueeze(1) * used.unsqueeze(2)
-        plane = torch.linalg.pinv((gram + 1) * pairs, hermitian=True) @ used.unsqueeze(-1)
-        in_use = (plane.squeeze(-1) * used).clamp_min(0)
-        distance = distance.fmin(_norm_of_mixture(in_use / in_use.sum(-1, keepdim=True), shift))
+        plane = torch.linalg.pinv(columns * used.unsqueeze(1))[..., -1].clamp_min(0) * used
+        distance = distance.fmin(_norm_of_mixture(plane / plane.sum(-1, keepdim=True), shift))
     return distance
 
 

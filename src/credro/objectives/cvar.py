@@ -50,14 +50,20 @@ def _schedule(members: int, delta_g: float, spacing: str) -> tuple[float, ...]:
     return tuple(float(start + (1 - start) * (t if q == 1 else Fraction(float(t) ** q))) for t in steps)
 
 
+@lru_cache(maxsize=256)
+def exact(delta: float) -> Fraction:
+    """The share as the fraction it stands for: 0.775 is 31/40 and 0.6666666666666666, one of four members', 2/3."""
+    if not 0 < delta <= 1:
+        raise ValueError(f"delta must lie in (0, 1], got {delta}")
+    return Fraction(float(delta)).limit_denominator(1_000_000)
+
+
 def kept(delta: float, batch: int) -> int:
     """How many of ``batch`` samples the share ``delta`` keeps: ``floor(delta * batch)``, at least one.
 
-    The share is taken as the decimal it is written as: 0.775 of 80 is 62, where floats give 61.
+    In exact arithmetic: 0.775 of 80 is 62, where floats give 61.
     """
-    if not 0 < delta <= 1:
-        raise ValueError(f"delta must lie in (0, 1], got {delta}")
-    return max(1, math.floor(Fraction(str(delta)) * batch))
+    return max(1, math.floor(exact(delta) * batch))
 
 
 def cvar(losses: Tensor, delta: float, *, remainder: bool = False) -> Tensor:
@@ -73,7 +79,7 @@ def cvar(losses: Tensor, delta: float, *, remainder: bool = False) -> Tensor:
         return losses.mean()
     if not remainder:
         return losses.topk(k).values.mean()
-    level = Fraction(str(delta)) * B
+    level = exact(delta) * B
     if level <= 1:
         return losses.max()
     worst = losses.topk(k + 1).values
@@ -81,16 +87,14 @@ def cvar(losses: Tensor, delta: float, *, remainder: bool = False) -> Tensor:
 
 
 @dataclass(frozen=True)
-class CVaR(Rule):
-    """Member i minimises the mean of the worst ``delta_i`` of each batch.
+class Shares(Rule):
+    """A rule under which member i learns from the share ``delta_i`` of each batch.
 
-    delta_g: smallest share. spacing: how the shares are spread. remainder: keep the fractional sample (see ``cvar``).
+    delta_g: smallest share. spacing: how the shares are spread (see ``deltas``).
     """
 
     delta_g: float = 0.5
     spacing: str = "uniform"
-    remainder: bool = False
-    name: ClassVar[str] = "cvar"
 
     def __post_init__(self) -> None:
         """Check the schedule before anything is trained."""
@@ -100,10 +104,21 @@ class CVaR(Rule):
         """Member's share."""
         return _schedule(members, self.delta_g, self.spacing)[member]
 
-    def reduce(self, losses: Tensor, member: int, members: int, draws: torch.Generator) -> Tensor:
-        """Mean of the worst ``delta_i``."""
-        return cvar(losses, self.delta(member, members), remainder=self.remainder)
-
     def describe(self, member: int, members: int) -> dict[str, Any]:
         """The member's share."""
         return {"delta": self.delta(member, members)}
+
+
+@dataclass(frozen=True)
+class CVaR(Shares):
+    """Member i minimises the mean of the worst ``delta_i`` of each batch.
+
+    remainder: keep the fractional sample (see ``cvar``).
+    """
+
+    remainder: bool = False
+    name: ClassVar[str] = "cvar"
+
+    def reduce(self, losses: Tensor, member: int, members: int, draws: torch.Generator) -> Tensor:
+        """Mean of the worst ``delta_i``."""
+        return cvar(losses, self.delta(member, members), remainder=self.remainder)

@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from credro.objectives.cvar import CVaR, kept
+from credro.objectives.cvar import Shares, kept
 
 
 @dataclass(frozen=True)
-class RandomSubset(CVaR):
+class RandomSubset(Shares):
     """Member i minimises the mean over a random ``floor(delta_i * B)`` of each batch: the control for choosing by loss.
 
     keep_rest: False leaves the other samples out, as CVaR does; True keeps them at weight 1 beside the chosen ones at

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from credro.credal.entropy import shannon
-from credro.credal.measures import aleatoric, mutual_information, total
+from credro.credal.measures import aleatoric, interval_width, mutual_information, total
 from credro.credal.sets import CredalSet
 
 
@@ -42,7 +42,7 @@ class Prediction:
         if self.set is None:
             return mutual_information(self.probs)
         if self.measure == "width":
-            return self.set.width[..., -1]
+            return interval_width(self.set)
         return (self.total - self.aleatoric).clamp_min(0)
 
     @cached_property

@@ -24,6 +24,12 @@ def write_bytes(path: Path, content: bytes) -> None:
     os.replace(aside, path)
 
 
+def remove_parts(folder: Path) -> None:
+    """Remove what killed processes left half written in ``folder``; its writer must be this process alone."""
+    for part in folder.glob("*.part"):
+        part.unlink(missing_ok=True)
+
+
 def write_json(path: Path, content: Any) -> None:
     """JSON, written whole."""
     write_bytes(path, (json.dumps(content, indent=1, sort_keys=False) + "\n").encode())
@@ -45,6 +51,15 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     with safe_open(path, framework="pt") as file:
         facts = json.loads((file.metadata() or {}).get("facts", "{}"))
         return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118 (not a mapping)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The facts of a file of tensors, without its tensors; empty where there is no such file."""
+    if not path.exists():
+        return {}
+    with safe_open(path, framework="pt") as file:
+        facts: dict[str, Any] = json.loads((file.metadata() or {}).get("facts", "{}"))
+        return facts
 
 
 def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

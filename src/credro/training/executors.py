@@ -8,21 +8,25 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import queue
 import traceback
-from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import Any
 
 import torch
 from torch import nn
 
 from credro.training.job import Job, TrainingError
-from credro.training.loop import Progress, Report, train_member
-from credro.training.stacked import train_stacked, why_not_stacked
+from credro.training.loop import Progress, Report, threads, train_member
+from credro.training.stacked import stack_is_over, train_stacked, why_not_stacked
 
 EXECUTORS = ("auto", "sequential", "processes", "stacked")
 STACK_LIMIT = 200_000
 """Parameters of a network up to which ``auto`` stacks: beyond it the stacked products gain nothing over the loop."""
+
+
+class NoWorkers(RuntimeError):  # noqa: N818 (read as a sentence)
+    """Processes could not be started; the message says what to do."""
 
 
 def choose(job: Job, executor: str, workers: int) -> str:
@@ -49,7 +53,9 @@ def choose(job: Job, executor: str, workers: int) -> str:
 
 def why_not_sent(job: Job) -> str | None:
     """Why ``job`` cannot be sent to another process, or None."""
-    for name, part in (("make_net", job.make_net), ("the loss", job.own_loss), ("the data", job.data.samples)):
+    parts: dict[str, Any] = {"make_net": job.make_net, "the loss": job.own_loss, "the rule": job.rule}
+    parts |= {"the data": job.data.samples, "held_out": job.held_out and job.held_out.samples}
+    for name, part in parts.items():
         try:
             if not isinstance(part, torch.Tensor):
                 pickle.dumps(part)
@@ -77,8 +83,12 @@ def run_sequential(job: Job, report: Report) -> None:
 
 
 def run_stacked(job: Job, report: Report) -> None:
-    """All members at once."""
-    _raise(train_stacked(job, report))
+    """All members at once; those that fell out of an earlier stack, one after another."""
+    if stack_is_over(job):
+        run_sequential(job, report)
+    else:
+        with threads(job.threads):
+            _raise(train_stacked(job, report))
 
 
 def run_processes(job: Job, report: Report, workers: int) -> None:
@@ -86,7 +96,6 @@ def run_processes(job: Job, report: Report, workers: int) -> None:
     if reason := why_not_sent(job):
         raise ValueError(f"executor='processes': {reason}, or use executor='sequential'")
     context = multiprocessing.get_context("spawn")
-    events = context.Queue()
     todo, failures = order(job), list[str]()
     idle: list[_Worker] = []
     busy: dict[int, _Worker] = {}
@@ -95,22 +104,22 @@ def run_processes(job: Job, report: Report, workers: int) -> None:
             ready = [i for i in todo if all(job.run.done(j) is not None for j in job.rule.waits_for(i))]
             for member in ready[: workers - len(busy)]:
                 todo.remove(member)
-                busy[member] = idle.pop() if idle else _Worker(context, job, events)
-                busy[member].tasks.put(member)
+                busy[member] = idle.pop() if idle else _Worker(context, job)
+                busy[member].pipe.send(member)
             if not busy:  # the rest waits for a member that failed
                 failures += [f"member {i} was not trained: it needs member {job.rule.waits_for(i)[0]}" for i in todo]
                 break
-            for event in _heard(events):
-                if isinstance(event, Progress):
-                    report(event)
-                    continue
-                member, failure = event
-                idle.append(busy.pop(member))
-                failures += [failure] if failure else []
-            for member, worker in list(busy.items()):
-                if not worker.process.is_alive():
+            speaking = wait([worker.pipe for worker in busy.values()])
+            for member, worker in [(i, w) for i, w in busy.items() if w.pipe in speaking]:
+                said = worker.hear()
+                if isinstance(said, Progress):
+                    report(said)
+                elif isinstance(said, Finished):
+                    idle.append(busy.pop(member))
+                    failures += [said.failure] if said.failure else []
+                elif said is None:
                     del busy[member]
-                    failures.append(f"member {member}: its process ended with exit code {worker.process.exitcode}")
+                    failures.append(f"member {member}: its process ended with exit code {worker.exit_code()}")
     finally:
         for worker in [*idle, *busy.values()]:
             worker.process.terminate()
@@ -118,44 +127,67 @@ def run_processes(job: Job, report: Report, workers: int) -> None:
     _raise(failures)
 
 
+@dataclass(frozen=True)
+class Finished:
+    """What a worker says after a member, and what went wrong if anything did."""
+
+    failure: str | None
+
+
 class _Worker:
-    """A process that trains the members it is told to."""
+    """A process that trains the members it is told to. Each has a pipe of its own, so one that dies harms no other."""
 
-    def __init__(self, context: Any, job: Job, events: Any) -> None:
-        self.tasks = context.Queue()
-        self.process = context.Process(target=_work, args=(job, self.tasks, events, os.getpid()), daemon=True)
+    def __init__(self, context: Any, job: Job) -> None:
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(job, theirs, os.getpid()), daemon=True)
         self.process.start()
+        theirs.close()  # so that the pipe ends when the process does
+        self.ready = False
 
-
-def _heard(events: Any, wait: float = 0.2) -> Iterator[Any]:
-    """What the workers have said; waits a little for the first word."""
-    while True:
+    def hear(self) -> Any:
+        """The next thing it says; None when it has ended."""
         try:
-            yield events.get(timeout=wait) if wait else events.get_nowait()
-        except queue.Empty:
-            return
-        wait = 0.0
+            said = self.pipe.recv()
+        except (EOFError, OSError):
+            if self.ready:
+                return None
+            raise NoWorkers(
+                f"a worker process ended with exit code {self.exit_code()} before it could train anything. A script "
+                f"that trains by several processes must call fit under `if __name__ == '__main__':`"
+            ) from None
+        self.ready = True
+        return said
+
+    def exit_code(self) -> int | None:
+        """Of a process that has ended or is about to."""
+        self.process.join(10)
+        code: int | None = self.process.exitcode
+        return code
 
 
-def _work(job: Job, tasks: Any, events: Any, parent: int) -> None:
-    """A worker's life. After each member it says which one, and what went wrong if anything did."""
+def _work(job: Job, pipe: Any, parent: int) -> None:
+    """A worker's life."""
 
     def alive() -> bool:
         return os.getppid() == parent
 
-    while alive():
-        try:
-            member = tasks.get(timeout=1.0)
-        except queue.Empty:
-            continue
-        failure = None
-        try:
-            train_member(job, member, events.put, alive)
-        except TrainingError as error:
-            failure = str(error)
-        except Exception:
-            failure = f"member {member}: {traceback.format_exc()}"
-        events.put((member, failure))
+    try:
+        pipe.send("ready")
+        while alive():
+            if not pipe.poll(1.0):
+                continue
+            member, failure = pipe.recv(), None
+            try:
+                train_member(job, member, pipe.send, alive)
+            except TrainingError as error:
+                failure = str(error)
+            except Exception:
+                if not alive():
+                    return
+                failure = f"member {member}: {traceback.format_exc()}"
+            pipe.send(Finished(failure))
+    except (EOFError, BrokenPipeError):
+        return  # the parent is gone
 
 
 def _raise(failures: list[str]) -> None:

@@ -42,7 +42,7 @@ class Inputs:
     def __call__(self, x: Tensor) -> Tensor:
         """Stored samples (B, *shape) to floats. A missing value (NaN) of a table becomes the feature's mean."""
         if not self.mean:
-            return x if x.is_floating_point() else x.float()
+            return x.to(torch.get_default_dtype())  # NumPy's doubles would not meet the network's floats
         x = normalise(x if x.dtype == torch.uint8 else x.float(), self.mean, self.std)
         return x.nan_to_num_(0.0) if x.ndim == 2 else x
 

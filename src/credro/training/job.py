@@ -120,8 +120,8 @@ def check_job(job: Job) -> None:
 
 def _check_network(job: Job) -> None:
     """One forward pass of two samples: the network must take the data and give one output per class."""
-    net = job.network(0).eval()
-    x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device))
+    net, index = job.network(0).eval(), torch.arange(min(2, len(job.data)))
+    x = job.inputs(job.data.batch(index).to(job.device))
     with torch.no_grad():
         try:
             output: Any = net(x)
@@ -136,4 +136,11 @@ def _check_network(job: Job) -> None:
         raise ValueError(
             f"the network gives {output.shape[-1]} outputs, but the data has {job.classes} classes: "
             f"make its last layer {job.classes} wide"
+        )
+    with torch.no_grad():
+        losses = job.rule.losses(job.rule.scores(net, x), job.data.labels[index].to(job.device), job.loss)
+    if losses.shape != (len(x),):
+        raise ValueError(
+            f"the loss must give one number per sample, shape ({len(x)},) for {len(x)} samples, got "
+            f"{tuple(losses.shape)}: no mean over the batch (reduction='none'), and outputs and targets of one shape"
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from credro.training.checkpoint import (
     pack_optimiser,
     read_tensors,
+    remove_parts,
     unpack_optimiser,
     write_json,
     write_tensors,
@@ -102,9 +103,9 @@ def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool
 
     alive: asked before every batch; training stops quietly when it says no (the parent process is gone).
     """
-    if job.run.done(member) is not None:
-        return
-    with job.run.lock(f"members/{member:02d}/lock", wait=60), _own_randomness(job), _threads(job.threads):
+    with job.run.lock(f"members/{member:02d}/lock", wait=60), _own_randomness(job), threads(job.threads):
+        if job.run.done(member) is not None:
+            return
         trainer = Trainer(job, member)
         while trainer.epoch < job.recipe.epochs:
             progress = trainer.train_epoch(alive)
@@ -125,9 +126,10 @@ class Trainer:
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
         self.feed = Feed(job.data, job.inputs, job.recipe, job.device, member)
         self.history = History(job.run.member(member) / "history.jsonl")
-        self.state_path = job.run.member(member) / "train_state.safetensors"
+        self.state_path = job.run.state(member)
         self.epoch = 0
         self.saved = time.monotonic()
+        remove_parts(self.state_path.parent)
         if self.state_path.exists():
             self._restore()
         self.entries = self.history.keep(self.epoch)
@@ -142,9 +144,7 @@ class Trainer:
             return None
         entry: dict[str, Any] = {"epoch": self.epoch + 1, "loss": losses.mean, "accuracy": losses.accuracy}
         entry["lr"] = self.optimiser.param_groups[0]["lr"]
-        if job.held_out is not None:
-            fit = fitness(self.net, job, job.held_out)
-            entry |= {"held_out_loss": fit["loss"], "held_out_accuracy": fit["accuracy"]}
+        entry |= watched(self.net, job)
         entry["seconds"] = round(time.monotonic() - started, 3)
         self.entries.append(entry)
         self.history.append(entry)
@@ -211,6 +211,14 @@ class Trainer:
         self.state_path.unlink(missing_ok=True)
 
 
+def watched(net: nn.Module, job: Job) -> dict[str, float]:
+    """An epoch's record of the held-out data, if there is any."""
+    if job.held_out is None:
+        return {}
+    fit = fitness(net, job, job.held_out)
+    return {f"held_out_{key}": fit[key] for key in ("loss", "accuracy") if key in fit}
+
+
 def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str, Any]]) -> None:
     """Write a trained member's weights and record. ``done.json`` comes last: it is what makes the member done."""
     record: dict[str, Any] = {
@@ -222,6 +230,11 @@ def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str,
     }
     if job.held_out is not None:
         record["held_out"] = fitness(net, job, job.held_out)
+    if not math.isfinite(record["train"]["loss"]):  # its last step went wrong
+        raise NonFiniteLoss(
+            f"member {member}: the loss on the training set is {record['train']['loss']} after the last epoch, "
+            f"{len(entries)}, at learning rate {entries[-1]['lr']:.4g}. Try a smaller lr, clip=1.0 or a warm-up"
+        )
     write_tensors(job.run.weights(member), net.state_dict())
     write_json(job.run.member(member) / "done.json", record)
 
@@ -246,15 +259,12 @@ def _own_randomness(job: Job) -> Any:
     return torch.random.fork_rng(devices=[job.device] if job.device.type == "cuda" else [])
 
 
-class _threads:  # noqa: N801 (used as a context, reads as one)
-    """Run with so many threads, and put the setting back."""
-
-    def __init__(self, count: int) -> None:
-        self.count, self.before = count, torch.get_num_threads()
-
-    def __enter__(self) -> None:
-        if self.count:
-            torch.set_num_threads(self.count)
-
-    def __exit__(self, *_: object) -> None:
-        torch.set_num_threads(self.before)
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Run with so many threads (0: as many as there are), and put the setting back."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

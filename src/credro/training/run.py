@@ -40,6 +40,15 @@ class Run:
         """Final weights of member ``i``."""
         return self.member(i) / "weights.safetensors"
 
+    def state(self, i: int) -> Path:
+        """Checkpoint of member ``i`` while it is trained."""
+        return self.member(i) / "train_state.safetensors"
+
+    @property
+    def stack_state(self) -> Path:
+        """Checkpoint of all members while they are trained at once."""
+        return self.folder / "members" / "stacked_state.safetensors"
+
     def done(self, i: int) -> dict[str, Any] | None:
         """What was recorded when member ``i`` finished, or None."""
         path = self.member(i) / "done.json"

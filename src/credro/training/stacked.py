@@ -9,23 +9,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from credro.training.checkpoint import pack_optimiser, read_tensors, unpack_optimiser, write_tensors
+from credro.objectives import Rule
+from credro.training.checkpoint import pack_optimiser, read_tensors, remove_parts, unpack_optimiser, write_tensors
 from credro.training.feed import Feed
 from credro.training.job import Job
-from credro.training.loop import Losses, NonFiniteLoss, Progress, Report, finish_member, precision, right_answers
+from credro.training.loop import (
+    Losses,
+    NonFiniteLoss,
+    Progress,
+    Report,
+    finish_member,
+    precision,
+    right_answers,
+    watched,
+)
 from credro.training.recipe import learning_rate, optimiser
 from credro.training.run import History
 
 
 def why_not_stacked(job: Job) -> str | None:
     """Why the members of ``job`` cannot be trained at once, or None."""
-    if not job.rule.stackable:
+    apart = type(job.rule).penalty is not Rule.penalty or any(map(job.rule.waits_for, range(job.members)))
+    if not job.rule.stackable or apart:
         return f"the rule {job.rule.name!r} trains its members one by one"
     if job.recipe.schedule == "plateau":
         return "schedule='plateau' gives each member a learning rate of its own"
@@ -39,6 +51,11 @@ def why_not_stacked(job: Job) -> str | None:
             and module.p > 0
         ):
             return "dropout would not draw from each member's own stream"
+    try:
+        x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device))
+        Stack(job, [0, job.members - 1]).forward(torch.stack([x, x]), training=True)
+    except Exception as error:  # whatever the network's own code and torch.func do not agree on
+        return f"torch.func cannot run the network for all members at once ({str(error).splitlines()[0]})"
     return None
 
 
@@ -50,9 +67,9 @@ class Stack:
         nets = [job.network(i) for i in members]
         self.job, self.members, self.nets = job, members, nets
         params, buffers = stack_module_state(nets)
-        self.params = {k: v.detach().requires_grad_() for k, v in params.items()}
+        self.params = {k: v.detach().requires_grad_(v.requires_grad) for k, v in params.items()}
         self.buffers = dict(buffers)
-        self.optimiser = optimiser(job.recipe, list(self.params.values()))
+        self.optimiser = optimiser(job.recipe, [p for p in self.params.values() if p.requires_grad])
         base = nets[0]
 
         def call(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
@@ -68,9 +85,12 @@ class Stack:
 
     def network(self, place: int) -> nn.Module:
         """The network at ``place`` with its present weights."""
-        state = {**self.params, **self.buffers}
-        self.nets[place].load_state_dict({k: v[place].detach() for k, v in state.items()})
-        return self.nets[place]
+        net = self.nets[place]
+        own = dict(net.named_parameters()) | dict(net.named_buffers())
+        with torch.no_grad():
+            for name, stacked in {**self.params, **self.buffers}.items():
+                own[name].copy_(stacked[place])
+        return net
 
     def state(self) -> dict[str, Tensor]:
         """Everything a checkpoint needs."""
@@ -84,31 +104,43 @@ class Stack:
         unpack_optimiser(self.optimiser, tensors)
 
 
+def stack_is_over(job: Job) -> bool:
+    """Whether the stack has been trained to its end: a member that is not done then goes on alone."""
+    run = job.run
+    begun = any(run.done(i) is not None or run.state(i).exists() for i in range(job.members))
+    return begun and not run.stack_state.exists()
+
+
 def train_stacked(job: Job, report: Report) -> list[str]:
     """Train all members of ``job``; what went wrong with which, in words."""
     todo = [i for i in range(job.members) if job.run.done(i) is None]
-    if not todo:
-        return []
-    path = job.run.folder / "members" / "stacked_state.safetensors"
+    path = job.run.stack_state
+    remove_parts(path.parent)
     members = list(range(job.members))  # also those that are done: a stack's arithmetic is that of the whole stack
     stack, epoch, failed = Stack(job, members), 0, {}
     if path.exists():
         tensors, facts = read_tensors(path)
         stack.restore(tensors)
         epoch, failed = facts["epoch"], {int(k): v for k, v in facts["failed"].items()}
-    feeds = [Feed(job.data, job.inputs, job.recipe, job.device, i) for i in members]
+    data = (
+        replace(job.data, samples=job.data.samples.to(job.device)) if isinstance(job.data.samples, Tensor) else job.data
+    )
+    feeds = [Feed(data, job.inputs, job.recipe, job.device, i) for i in members]
     histories = [History(job.run.member(i) / "history.jsonl") for i in members]
     entries = [h.keep(epoch) for h in histories]
     saved = time.monotonic()
-    while epoch < job.recipe.epochs:
-        started = time.monotonic()
+    while epoch < job.recipe.epochs and len(failed) < len(members):
+        started, sound = time.monotonic(), set(members) - set(failed)
         losses, rate = _epoch(stack, feeds, epoch, failed)
+        for i in sound & set(failed):
+            _leave_checkpoint(job, i)
         seconds = round((time.monotonic() - started) / len(members), 3)
         epoch += 1
         for i, (loss, history) in enumerate(zip(losses, histories, strict=True)):
             if i in failed:
                 continue
             entry: dict[str, Any] = {"epoch": epoch, "loss": loss.mean, "accuracy": loss.accuracy, "lr": rate}
+            entry |= watched(stack.network(i), job)
             entry["seconds"] = seconds
             entries[i].append(entry)
             history.append(entry)
@@ -119,10 +151,20 @@ def train_stacked(job: Job, report: Report) -> list[str]:
             saved = time.monotonic()
     for i in todo:
         if i not in failed:
-            finish_member(job, i, stack.network(i), entries[i])
-    if not failed:
-        path.unlink(missing_ok=True)
+            try:
+                finish_member(job, i, stack.network(i), entries[i])
+            except NonFiniteLoss as error:
+                failed[i] = str(error)
+    path.unlink(missing_ok=True)
     return list(failed.values())
+
+
+def _leave_checkpoint(job: Job, member: int) -> None:
+    """Give a member that fell out of the stack its part of the last checkpoint: from there it can go on alone."""
+    if job.run.stack_state.exists():
+        tensors, facts = read_tensors(job.run.stack_state)
+        own = {name: t[member] if t.ndim else t for name, t in tensors.items()}  # an optimiser's step count is shared
+        write_tensors(job.run.state(member), own, {"epoch": facts["epoch"], "scaler": {}})
 
 
 def _epoch(stack: Stack, feeds: list[Feed], epoch: int, failed: dict[int, str]) -> tuple[list[Losses], float]:

@@ -6,6 +6,7 @@ import os
 import platform
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,16 @@ import torch
 
 from credro.data.base import Data
 from credro.methods import Method
-from credro.nets import make
+from credro.nets import make, make_under_seed
 from credro.objectives import PerSampleLoss
+from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
-from credro.training.executors import choose, run_processes, run_sequential, run_stacked
+from credro.training.executors import NoWorkers, choose, run_processes, run_sequential, run_stacked
 from credro.training.feed import Inputs
 from credro.training.job import Job, MakeNet, check_job, count_classes
 from credro.training.progress import Display
 from credro.training.recipe import Recipe
-from credro.training.run import History, Run
+from credro.training.run import Run
 
 
 class FitWarning(UserWarning):
@@ -48,7 +50,10 @@ def net_factory(net: str | MakeNet, classes: int, shape: Sequence[int]) -> tuple
         raise TypeError(f"make_net must be a network's name or a function that builds one, got {type(net).__name__}")
     if isinstance(net, torch.nn.Module):
         raise TypeError("make_net must build a new network at every call, not be one: members would share weights")
-    keys = {k: list(v.shape) for k, v in net().state_dict().items()}
+    first, second = make_under_seed(net, 0), make_under_seed(net, 1)
+    if first is second:
+        raise ValueError("make_net must build a new network at every call; it gave the same one twice")
+    keys = {k: list(v.shape) for k, v in first.state_dict().items()}
     name = getattr(net, "__qualname__", type(net).__name__)
     return net, {"own": f"{getattr(net, '__module__', '?')}.{name}", "state": keys}
 
@@ -100,8 +105,10 @@ def train(
         # A run goes on with the executor and threads it was started with, so that its weights stay the same.
         before = run.config().get("execution") if run.config_path.exists() else None
         chosen = before["executor"] if before and executor == "auto" else choose(job, executor, workers)
-        if chosen == "processes" and not threads:
-            job = Job(**{**job.__dict__, "threads": max(1, (os.cpu_count() or 1) // min(workers, members))})
+        if not threads and before:
+            job = replace(job, threads=before["threads"])
+        elif not threads and chosen == "processes":
+            job = replace(job, threads=max(1, (os.cpu_count() or 1) // min(workers, members)))
         run.start(
             {
                 "method": method.config(),
@@ -118,12 +125,18 @@ def train(
                 "versions": {"torch": torch.__version__, "python": platform.python_version()},
             }
         )
-        finished = sum(_epochs_done(run, i, recipe) for i in range(members))
+        finished = sum(_epochs_done(job, i) for i in range(members))
         with Display(members, recipe.epochs, finished, progress) as display:
             if chosen == "stacked":
                 run_stacked(job, display)
             elif chosen == "processes":
-                run_processes(job, display, min(workers, members))
+                try:
+                    run_processes(job, display, min(workers, members))
+                except NoWorkers as error:
+                    if executor != "auto":
+                        raise
+                    warnings.warn(f"{error}. Training one member after another", stacklevel=3)
+                    run_sequential(job, display)  # with as many threads each, so to the same weights
             else:
                 run_sequential(job, display)
     for text in warnings_for([run.done(i) or {} for i in range(members)]):
@@ -131,7 +144,9 @@ def train(
     return run
 
 
-def _epochs_done(run: Run, member: int, recipe: Recipe) -> int:
-    if run.done(member) is not None:
-        return recipe.epochs
-    return len(History(run.member(member) / "history.jsonl").read())
+def _epochs_done(job: Job, member: int) -> int:
+    """Epochs that a member need not be trained any more."""
+    if job.run.done(member) is not None:
+        return job.recipe.epochs
+    states = (job.run.state(member), job.run.stack_state)
+    return max(int(read_facts(path).get("epoch", 0)) for path in states)

@@ -1,0 +1,129 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import credro
+from credro.readouts import READOUTS, BoxReadOut, HullReadOut, MeanReadOut, NearestHullReadOut
+
+
+def outputs(members=5, samples=30, classes=4, seed=0, dtype=torch.float32):
+    logits = 2 * torch.randn(members, samples, classes, generator=torch.Generator().manual_seed(seed))
+    return logits.softmax(-1).to(dtype)
+
+
+def entropy(p):
+    return -sum(float(v) * math.log(float(v)) for v in p if v > 0)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "count"), [(0, 20), (0.2, 16), (0.4, 12), (0.6, 8), (0.8, 4), (0.9, 2), (0.95, 1), (0.99, 1)]
+)
+def test_nearest_hull_keeps_the_papers_counts(alpha, count):
+    assert NearestHullReadOut(alpha=alpha).count(20) == count
+    assert NearestHullReadOut(alpha=alpha)(outputs(20)).set.members.shape[0] == count
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 0.4, 0.75])
+def test_nearest_hull_keeps_the_nearest_by_brute_force(alpha):
+    probs = outputs(8, 25)
+    prediction = NearestHullReadOut(alpha=alpha)(probs)
+    values = probs.double().numpy()
+    for n in range(25):
+        mean = values[:, n].mean(0)
+        distances = [math.dist(values[m, n], mean) for m in range(8)]
+        nearest = sorted(range(8), key=lambda m: distances[m])[: NearestHullReadOut(alpha=alpha).count(8)]
+        expected = {tuple(np.round(values[m, n], 6)) for m in nearest}
+        assert {tuple(np.round(p, 6)) for p in prediction.set.members[:, n].double().numpy()} == expected
+    torch.testing.assert_close(prediction.mean, probs.double().mean(0), atol=1e-7, rtol=0)
+
+
+def test_nearest_hull_of_all_is_the_hull():
+    probs = outputs(6)
+    torch.testing.assert_close(NearestHullReadOut()(probs).epistemic, HullReadOut()(probs).epistemic)
+
+
+def test_mean_is_mutual_information():
+    probs = outputs()
+    prediction = MeanReadOut()(probs)
+    assert prediction.set is None
+    for n in range(30):
+        members = probs[:, n].double().numpy()
+        total, aleatoric = entropy(members.mean(0)), np.mean([entropy(p) for p in members])
+        assert float(prediction.total[n]) == pytest.approx(total, abs=1e-6)
+        assert float(prediction.aleatoric[n]) == pytest.approx(aleatoric, abs=1e-6)
+        assert float(prediction.epistemic[n]) == pytest.approx(total - aleatoric, abs=1e-6)
+    torch.testing.assert_close(prediction.lower, probs.amin(0))
+    torch.testing.assert_close(prediction.upper, probs.amax(0))
+
+
+def test_box_is_the_members_minimum_and_maximum():
+    probs = outputs()
+    prediction = BoxReadOut()(probs)
+    torch.testing.assert_close(prediction.lower, probs.double().amin(0), atol=1e-6, rtol=0)
+    torch.testing.assert_close(prediction.upper, probs.double().amax(0), atol=1e-6, rtol=0)
+    gap = credro.upper_entropy(prediction.set) - credro.lower_entropy(prediction.set)
+    torch.testing.assert_close(prediction.epistemic, gap)
+    assert torch.equal(prediction.label, prediction.mean.argmax(-1))
+    assert len(prediction) == 30
+
+
+def test_lower_entropy_of_the_hull_is_the_least_of_the_members():
+    probs = outputs()
+    least = torch.tensor([min(entropy(p) for p in probs[:, n].double()) for n in range(30)], dtype=torch.float64)
+    torch.testing.assert_close(HullReadOut()(probs).aleatoric, least, atol=1e-6, rtol=0)
+
+
+def test_two_classes_use_the_width():
+    probs = outputs(classes=2)
+    width = (probs.amax(0) - probs.amin(0))[:, 1].double()
+    torch.testing.assert_close(BoxReadOut()(probs).epistemic, width, atol=1e-6, rtol=0)
+    torch.testing.assert_close(BoxReadOut(measure="width")(probs).epistemic, width, atol=1e-6, rtol=0)
+    gap = BoxReadOut(measure="gap")(probs)
+    torch.testing.assert_close(gap.epistemic, gap.total - gap.aleatoric)
+    with pytest.raises(ValueError, match="measure='width' needs two classes, got 4"):
+        BoxReadOut(measure="width")(outputs())
+
+
+@pytest.mark.parametrize("name", list(READOUTS))
+@pytest.mark.parametrize("classes", [2, 5])
+def test_members_that_agree_leave_nothing_to_know(name, classes):
+    prediction = READOUTS[name]()(outputs(1, classes=classes).expand(4, -1, -1).clone())
+    assert float(prediction.epistemic.abs().max()) < 1e-6
+    assert torch.equal(prediction.label, prediction.probs[0].argmax(-1))
+
+
+@pytest.mark.parametrize("name", ["box", "hull", "nearest_hull"])
+def test_the_mean_lies_in_the_set(name):
+    prediction = READOUTS[name]()(outputs())
+    assert bool(prediction.set.contains(prediction.mean).all())
+    assert bool((prediction.lower <= prediction.mean + 1e-9).all())
+    assert bool((prediction.mean <= prediction.upper + 1e-9).all())
+
+
+def test_box_knows_least_and_uncertainty_is_never_negative():
+    probs = outputs()
+    box, hull, mean = (READOUTS[name]()(probs) for name in ("box", "hull", "mean"))
+    assert bool((box.epistemic >= hull.epistemic - 1e-6).all())
+    assert bool((hull.epistemic >= mean.epistemic - 1e-6).all())
+    assert bool((mean.epistemic >= 0).all())
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: NearestHullReadOut(alpha=1.0), r"alpha must lie in \[0, 1\), got 1.0"),
+        (lambda: NearestHullReadOut(alpha=-0.1), r"alpha must lie in \[0, 1\)"),
+        (lambda: BoxReadOut(measure="area"), "measure must be one of auto, gap, width, got 'area'"),
+    ],
+)
+def test_bad_options_are_named(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_config_names_the_readout_and_its_options():
+    assert NearestHullReadOut(alpha=0.2).config() == {"readout": "nearest_hull", "alpha": 0.2}
+    assert BoxReadOut().config() == {"readout": "box", "measure": "auto"}
+    assert all(name == readout.name for name, readout in READOUTS.items())

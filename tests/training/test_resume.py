@@ -1,0 +1,212 @@
+"""Kill -9 at any moment: what was trained is not lost, and the run ends with the weights of an undisturbed one."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch._dynamo  # noqa: F401 (optimisers import it at their first step: the server shall have it)
+
+from credro.training.checkpoint import read_facts, write_tensors
+from credro.training.recipe import Recipe
+from credro.training.run import History, Run, RunError
+from tests.training.common import assert_bitwise, digits, small_net, tiny_images, trained, weights
+
+# Processes forked from a server that has imported torch but never used it: they start in no time, so kills meet
+# training and not imports.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["tests.training.test_resume"])
+
+RECIPES = {
+    "mlp": Recipe(epochs=25, batch_size=16, lr=0.05, clip=1.0),
+    "cnn": Recipe(epochs=10, batch_size=16, lr=0.05, optimiser="adamw", augment="crop-flip"),
+}
+
+
+def run_it(net, out, executor, members):
+    """What a user's script does: the same call starts a run and goes on with it. Every epoch is a checkpoint."""
+    data = digits(120) if net == "mlp" else tiny_images(64, 8)
+    options = {"executor": executor, "workers": 2, "checkpoint_seconds": 0.0}
+    trained(net, data, out, members=members, recipe=RECIPES[net], **options)
+
+
+def begin(*args):
+    process = SERVER.Process(target=run_it, args=args)
+    process.start()
+    return process
+
+
+def ended_well(process):
+    process.join(300)
+    return process.exitcode == 0
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Folder of an undisturbed run, and the seconds it took; each is trained once."""
+    known = {}
+
+    def get(net, executor, members=2):
+        if (net, executor, members) not in known:
+            folder, started = tmp_path_factory.mktemp("whole"), time.monotonic()
+            assert ended_well(begin(net, folder, executor, members))
+            known[net, executor, members] = folder, time.monotonic() - started
+        return known[net, executor, members]
+
+    return get
+
+
+def children_of(pid):
+    """Processes whose parent is ``pid``, from the system's own table."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def epochs_recorded(folder):
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("members/*/history.jsonl"))
+
+
+def kill_and_resume(args, kills, longest, seed):
+    """Kill -9 at random moments until ``kills`` have met a living process or it is done; then let it end.
+
+    Workers take seconds to start, so with ``processes`` the clock starts with the first epoch that they record.
+    Returns the number of kills and the children that the killed left behind.
+    """
+    moments, met, left = random.Random(seed), 0, []
+    while met < kills:
+        process, before = begin(*args), epochs_recorded(args[1])
+        if args[2] == "processes":
+            until = time.monotonic() + 60
+            while process.is_alive() and epochs_recorded(args[1]) <= before and time.monotonic() < until:
+                time.sleep(0.01)
+        process.join(moments.uniform(0, longest))
+        if process.exitcode is not None:
+            break
+        left += children_of(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        met += 1
+    assert ended_well(begin(*args))
+    return met, left
+
+
+@pytest.mark.parametrize(
+    ("executor", "net", "longest"),
+    [("sequential", "mlp", 0.5), ("sequential", "cnn", 0.5), ("stacked", "mlp", 0.5), ("processes", "mlp", 0.1)],
+)
+def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed, executor, net, longest):
+    # One after another and by processes must give the same weights, so one undisturbed run serves both.
+    whole, seconds = undisturbed(net, "stacked" if executor == "stacked" else "sequential")
+    met, left = kill_and_resume((net, tmp_path, executor, 2), 3, longest * seconds, seed=3)
+    assert met >= 2
+    assert_bitwise(weights(whole), weights(tmp_path))
+    for member in range(2):
+        entries = History(Run(tmp_path).member(member) / "history.jsonl").read()
+        assert [e["epoch"] for e in entries] == list(range(1, RECIPES[net].epochs + 1))
+    assert not list(tmp_path.rglob("*.part"))
+    assert not list(tmp_path.rglob("*state.safetensors"))
+    if executor == "processes":
+        assert len(left) >= 4  # two workers a kill ...
+        assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]  # ... that ended by themselves
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("executor", "longest"), [("sequential", 0.12), ("stacked", 0.12), ("processes", 0.03)])
+def test_twenty_kills_of_three_members(tmp_path, undisturbed, executor, longest):
+    whole, seconds = undisturbed("mlp", "stacked" if executor == "stacked" else "sequential", 3)
+    met, _ = kill_and_resume(("mlp", tmp_path, executor, 3), 20, longest * seconds, seed=20)
+    print(f"{executor}: {met} kills met a living process; an undisturbed run takes {seconds:.1f} s")
+    assert met >= 10
+    assert_bitwise(weights(whole), weights(tmp_path))
+
+
+def test_a_second_process_on_a_run_is_refused(tmp_path):
+    run = Run(tmp_path)
+    with run.lock(), pytest.raises(RunError, match=rf"in use by another process \(process {os.getpid()}\)"):
+        trained("mlp", digits(40), tmp_path)
+    assert not (tmp_path / "members").exists()
+    trained("mlp", digits(40), tmp_path)  # free again
+
+
+def test_another_configuration_is_refused_and_the_difference_shown(tmp_path):
+    data = digits(40)
+    trained("mlp", data, tmp_path, recipe=Recipe(epochs=1, lr=0.05))
+    before = weights(tmp_path)
+    with pytest.raises(RunError) as error:
+        trained("mlp", data, tmp_path, recipe=Recipe(epochs=3, lr=0.05), method="de")
+    said = str(error.value)
+    assert "recipe.epochs: 1 there, 3 now" in said
+    assert "method.name: 'credro' there, 'de' now" in said
+    assert "recipe.lr" not in said
+    with pytest.raises(RunError, match=r"data\.fingerprint"):
+        trained("mlp", digits(41), tmp_path, recipe=Recipe(epochs=1, lr=0.05))
+    assert_bitwise(before, weights(tmp_path))
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    trained("mlp", digits(40), tmp_path)
+    stamps = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("weights.safetensors")}
+    trained("mlp", digits(40), tmp_path)
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("weights.safetensors")} == stamps
+
+
+def test_auto_goes_on_with_the_executor_and_threads_of_the_start(tmp_path):
+    trained("mlp", digits(40), tmp_path, executor="sequential", threads=1)
+    ensemble = trained("mlp", digits(40), tmp_path, executor="auto", threads=0, workers=5)
+    assert ensemble.run.config()["execution"] == {"executor": "sequential", "threads": 1}
+
+
+def test_checkpoints_keep_their_distance(tmp_path):
+    """With a long distance only the last epoch is saved, and that is removed when the member is done."""
+    from credro.training.loop import Trainer
+    from tests.training.common import job_of
+
+    for seconds, written in ((1000.0, False), (0.0, True)):
+        trainer = Trainer(job_of(tmp_path / str(seconds), "mlp", digits(40), checkpoint_seconds=seconds), 0)
+        trainer.train_epoch(lambda: True)
+        assert trainer.state_path.exists() == written
+    assert read_facts(trainer.state_path)["epoch"] == 1
+
+
+def test_a_line_cut_off_by_a_kill_does_not_count(tmp_path):
+    history = History(tmp_path / "history.jsonl")
+    history.path.write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
+    assert history.read() == [{"epoch": 1}, {"epoch": 2}]
+    assert history.keep(1) == [{"epoch": 1}]
+    history.append({"epoch": 2})
+    assert [json.loads(line) for line in history.path.read_text().splitlines()] == [{"epoch": 1}, {"epoch": 2}]
+
+
+def test_half_written_files_are_removed_on_resume(tmp_path):
+    part = tmp_path / "members/00/weights.safetensors.99.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"half")
+    trained("mlp", digits(40), tmp_path)
+    assert not part.exists()
+
+
+def test_a_run_of_another_format_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"format": 99}')
+    with pytest.raises(RunError, match="format 99"):
+        Run(tmp_path).config()
+    with pytest.raises(RunError, match="is not a run"):
+        Run(tmp_path / "nowhere").config()
+
+
+def test_tied_weights_are_written_once_per_name(tmp_path):
+    net = small_net()
+    shared = {"a": net[0].weight, "b": net[0].weight}
+    write_tensors(tmp_path / "x.safetensors", shared, {"epoch": 3})
+    assert read_facts(tmp_path / "x.safetensors") == {"epoch": 3}
+    assert read_facts(tmp_path / "none.safetensors") == {}
