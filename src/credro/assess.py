@@ -194,7 +194,7 @@ def layout(assessments: Sequence[Assessment]) -> str:
     several, ood = len(assessments) > 1, list(dict.fromkeys(k for a in assessments for k in a.ood))
     calibrated = any(line.calibrated for a in assessments for line in a.lines)
     columns = [*(["run"] if several else []), "method", *(["as"] if calibrated else [])]
-    columns += ["accuracy", "ECE", *(["AUROC " + name for name in ood]), *(["AUROC mean"] if len(ood) > 1 else [])]
+    columns += ["accuracy", "ECE", *([f"AUROC\n{name}" for name in ood]), *(["AUROC\nmean"] if len(ood) > 1 else [])]
     rows = []
     for a in assessments:
         for line in a.lines:
@@ -226,7 +226,7 @@ def flat(assessments: Sequence[Assessment]) -> tuple[list[str], list[list[Any]]]
 def table(rows: Sequence[Sequence[object]], columns: Sequence[str], *, widest: int = 12) -> str:
     """Plain aligned text: headings above a rule, numbers to the right, everything else to the left.
 
-    A heading wider than ``widest`` is broken after a space, hyphen, underscore, colon or slash.
+    A heading wider than ``widest`` is broken after a space, hyphen, underscore, colon or slash; a line break is kept.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     heads = [_broken(column, widest) for column in columns]
@@ -242,12 +242,12 @@ def table(rows: Sequence[Sequence[object]], columns: Sequence[str], *, widest: i
 
 
 def _broken(text: str, widest: int) -> list[str]:
-    lines = [""]
-    for part in re.findall(r"[^ _:/-]*[ _:/-]?", text):
-        if lines[-1] and len((lines[-1] + part).rstrip()) > widest:
+    lines: list[str] = []
+    for part in re.findall(r"\n?[^ _:/\n-]*[ _:/-]?", text):
+        if not lines or part.startswith("\n") or (lines[-1] and len((lines[-1] + part).rstrip()) > widest):
             lines.append("")
         lines[-1] += part
-    return [line.rstrip() for line in lines]
+    return [line.strip() for line in lines]
 
 
 def _numeric(text: str) -> bool:

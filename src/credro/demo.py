@@ -27,7 +27,7 @@ def others(test: Data) -> dict[str, Data]:
     return {
         "letters": load("fashion-mini-letters", split="test"),
         "digits": load("fashion-mini-digits", split="test"),
-        "noise": corrupt_data(test, "gaussian_noise", 3, seed=0),
+        "noise": corrupt_data(test, "gaussian_noise", 5, seed=0),
         "blur": corrupt_data(test, "defocus_blur", 5, seed=0),
     }
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
 
-from credro.objectives import ERM, CVaR, RandomSubset, Rule
-from credro.readouts import BoxReadOut, HullReadOut, MeanReadOut, NearestHullReadOut, ReadOut
+from credro.objectives import ERM, CVaR, IntervalRule, RandomSubset, RelativeLikelihood, Rule, VariationalRule
+from credro.readouts import AveragedBoxReadOut, BoxReadOut, HullReadOut, MeanReadOut, NearestHullReadOut, ReadOut
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ METHODS: dict[str, Entry] = {
     "credro": Entry(CVaR, BoxReadOut, "CreDRO", "Wang et al., 2026"),
     "credro-hull": Entry(CVaR, HullReadOut, "CreDRO with a convex hull", "Wang et al., 2026"),
     "creram": Entry(RandomSubset, BoxReadOut, "Random subsets in place of the worst", "Wang et al., 2026"),
+    "crerl": Entry(RelativeLikelihood, BoxReadOut, "Credal relative likelihood", "Löhr et al., 2025"),
+    "crede": Entry(IntervalRule, AveragedBoxReadOut, "Credal deep ensemble", "Wang et al., 2024"),
+    "crebnn": Entry(VariationalRule, HullReadOut, "Credal Bayesian network", "Caprio et al., 2024"),
 }
 
 

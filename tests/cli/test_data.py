@@ -3,27 +3,30 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from credro.cli.data import build
+from credro.cli.app import run as credro
 from credro.data import SOURCES
 from tests.data.layouts import images, write_image
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(build(), [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+@pytest.fixture
+def run(capsys):
+    def call(*arguments, code=0):
+        assert credro(["data", *(str(a) for a in arguments)]) == code
+        shown = capsys.readouterr()
+        return shown.err if code else shown.out
+
+    return call
 
 
-def test_list_names_every_set():
+def test_list_names_every_set(run):
     text = run("list")
     for name, source in SOURCES.items():
         assert re.search(rf"^{name} ", text, re.MULTILINE)
         assert source.page in text
 
 
-def test_show_images(tmp_path):
+def test_show_images(run, tmp_path):
     for i, pixels in enumerate(images(5, 8, 9)):
         write_image(tmp_path / "set" / "ab"[i % 2] / f"{i}.png", pixels)
     sheet = tmp_path / "sheet.png"
@@ -36,7 +39,7 @@ def test_show_images(tmp_path):
     assert "samples  5, read from files" in run("show", tmp_path / "set", "--set", "lazy=True", "--set", "size=(4,4)")
 
 
-def test_show_table_with_groups(tmp_path):
+def test_show_table_with_groups(run, tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, x=np.ones((4, 2)), y=np.array([0.5, 1.5, 2, 2]), site=np.array(["a", "b", "b", "b"]))
     text = run("show", path, "--set", "group=site")
@@ -44,31 +47,32 @@ def test_show_table_with_groups(tmp_path):
     assert re.search(r"groups   2\n\s+1  a\n\s+3  b", text)
 
 
-def test_show_by_name_and_split():
+def test_show_by_name_and_split(run):
     text = run("show", "digits", "--split", "test")
     assert "samples  500" in text
     assert len(re.findall(r"^  +\d+  \d$", text, re.MULTILINE)) == 10
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (("show", "cifra10"), "did you mean 'cifar10'?"),
-        (("show", "mnist", "--root", "/nowhere"), "credro data get mnist"),
-        (("show", "digits", "--set", "size"), "--set must be name=value, got 'size'"),
-        (("show", "digits", "--set", "size=3"), "'digits' has no option 'size'"),
-        (("get", "camelyon17"), "get it from https://wilds"),
-        (("get", "cifra10"), "name must be one of"),
+        (("show", "cifra10"), 1, "did you mean 'cifar10'?"),
+        (("show", "mnist", "--root", "/nowhere"), 1, "credro data get mnist"),
+        (("show", "digits", "--set", "size"), 2, "--set must be name=value, got 'size'"),
+        (("show", "digits", "--set", "size=3"), 1, "'digits' has no option 'size'"),
+        (("get", "camelyon17"), 1, "get it from https://wilds"),
+        (("get", "cifra10"), 1, "name must be one of"),
+        (("get",), 2, "Missing argument 'NAME'; see credro data get --help"),
     ],
 )
-def test_errors_are_one_message(arguments, message):
-    text = run(*arguments, code=1)
-    assert text.startswith("Error: ")
+def test_errors_are_one_line(run, arguments, code, message):
+    text = run(*arguments, code=code)
+    assert text.startswith("credro: ")
     assert message in text
-    assert "Traceback" not in text
+    assert text.count("\n") == 1
 
 
-def test_get_prints_where(tmp_path, monkeypatch):
+def test_get_prints_where(run, tmp_path, monkeypatch):
     import credro.data.download as download
 
     def fake(name, root, *, progress, source):

@@ -1,6 +1,7 @@
 import math
 import warnings
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_deltas_rise_from_delta_g_to_one(members, spacing):
     shares = deltas(members, 0.55, spacing)
     assert shares[0] == 0.55
     assert shares[-1] == 1.0
-    assert all(a < b for a, b in zip(shares, shares[1:], strict=False))
+    assert all(a < b for a, b in pairwise(shares))
 
 
 @given(members=st.integers(2, 21), percent=st.integers(50, 100), batch=st.integers(1, 300))
@@ -66,7 +67,7 @@ def test_kept_counts_thirds_exactly():
 def test_bad_schedules_are_named(arguments, words):
     with pytest.raises(ValueError, match=words):
         deltas(*arguments)
-    with pytest.raises(ValueError, match="delta_g|spacing"):
+    with pytest.raises(ValueError, match=r"delta_g|spacing"):
         CVaR(delta_g=2.0, spacing="cubic")
 
 

@@ -34,8 +34,9 @@ def test_nearest_hull_keeps_the_nearest_by_brute_force(alpha):
         mean = values[:, n].mean(0)
         distances = [math.dist(values[m, n], mean) for m in range(8)]
         nearest = sorted(range(8), key=lambda m: distances[m])[: NearestHullReadOut(alpha=alpha).count(8)]
-        expected = {tuple(np.round(values[m, n], 6)) for m in nearest}
-        assert {tuple(np.round(p, 6)) for p in prediction.set.members[:, n].double().numpy()} == expected
+        chosen = prediction.set.members[:, n].double().numpy()
+        assert len(chosen) == len(nearest)
+        assert {int(np.abs(values[:, n] - p).sum(-1).argmin()) for p in chosen} == set(nearest)
     torch.testing.assert_close(prediction.mean, probs.double().mean(0), atol=1e-7, rtol=0)
 
 
@@ -86,7 +87,7 @@ def test_two_classes_use_the_width():
         BoxReadOut(measure="width")(outputs())
 
 
-@pytest.mark.parametrize("name", list(READOUTS))
+@pytest.mark.parametrize("name", ["mean", "box", "hull", "nearest_hull"])
 @pytest.mark.parametrize("classes", [2, 5])
 def test_members_that_agree_leave_nothing_to_know(name, classes):
     prediction = READOUTS[name]()(outputs(1, classes=classes).expand(4, -1, -1).clone())

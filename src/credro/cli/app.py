@@ -81,6 +81,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         try:
             code = command()([a for a in given if a != "--debug"], prog_name="credro", standalone_mode=False)
             sys.stdout.flush()
+            if code == INTERRUPTED:  # newer versions of typer give the code, older ones raise Abort
+                raise KeyboardInterrupt
             return code if isinstance(code, int) else 0
         except BrokenPipeError:  # the reader has seen enough, as in credro list data | head
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -102,7 +104,7 @@ def _explain(error: Exception) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # the parser's own: an unknown option, a missing argument
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "credro"
-        return f"{one_line(error.format_message()).rstrip('.')}; see {where} --help", 2
+        return f"{one_line(error.format_message()).rstrip('.?')}; see {where} --help", 2
     if isinstance(error, Misuse):
         return one_line(str(error)), 2
     if isinstance(error, ValueError | TypeError | OSError | RuntimeError | ImportError):

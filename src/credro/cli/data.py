@@ -54,7 +54,7 @@ def get_set(
     from credro.data.download import get
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         tasks: dict[str, object] = {}
 
         def progress(file: str, done: int, total: int | None) -> None:

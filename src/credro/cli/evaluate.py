@@ -15,6 +15,7 @@ from credro.cli.options import Device, Misuse, Root, status
 
 if TYPE_CHECKING:
     from credro.assess import Assessment
+    from credro.data import Data
 
 
 def evaluate(
@@ -121,7 +122,10 @@ def _run(
     say(f"{name}: loading")
     ensemble = load(folder, device=device)
     known = read_id(ensemble, data, split, root, first=limit, label=label)
-    strangers = dict(read_ood(ensemble, o, known, root, first=limit) for o in ood)
+    strangers: dict[str, Data] = {}
+    for given in dict.fromkeys(ood):
+        title, stranger = read_ood(ensemble, given, known, root, first=limit)
+        strangers[given if title in strangers else title] = stranger
     readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
     return assess(ensemble, known, strangers, readable, name=name, say=lambda text: say(f"{name}: {text}"))
 

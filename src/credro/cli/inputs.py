@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,11 @@ def read_id(
     else:
         options: dict[str, Any] = {} if chosen in READERS else {"classes": ensemble.classes}
         data, split = _some_split(chosen, split, root, {**options, **_size(chosen, ensemble)})
-    if seen := _seen(ensemble, chosen, split, data):
+    seen = _seen(ensemble, chosen, split, data)
+    if seen == "trained" and (rest := _rest(ensemble, data)) is not None:
+        warnings.warn(f"{chosen}: these are the {len(rest):,} samples that the run has not seen", stacklevel=2)
+        data = rest
+    elif seen:
         if unseen:
             raise ValueError(f"{chosen}: the run was {seen} on these samples: it would promise too much; take others")
         warnings.warn(f"{chosen}: the run was {seen} on these samples, and the figures flatter it", stacklevel=2)
@@ -120,7 +125,9 @@ def read_unlabelled(
 
 def _existing(path: Path) -> Path:
     if not path.exists():
-        raise FileNotFoundError(f"{path} was not found: it is no file, no folder and no name of a set")
+        near = get_close_matches(str(path), READERS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise FileNotFoundError(f"{path} was not found: it is no file, no folder and no name of a set{hint}")
     return path
 
 
@@ -166,6 +173,22 @@ def _seen(ensemble: Ensemble, name: str, split: str | None, data: Data) -> str |
     if config["data"]["fingerprint"] == fingerprint or (same_set and (len(splits) == 1 or "all" in splits)):
         return "trained"
     return None
+
+
+def _rest(ensemble: Ensemble, data: Data) -> Data | None:
+    """Of the set that a run took the first part of, what it used neither for training nor for calibration."""
+    assert ensemble.run is not None
+    config = ensemble.run.config()
+    used = config["facts"].get("limit") if config.get("facts") else None
+    if used is None:
+        return None
+    order = limit(len(data), len(data), config["recipe"]["seed"])
+    if data.subset(order[:used]).fingerprint() != config["data"]["fingerprint"]:
+        return None
+    calibration = ensemble.run.folder / "calibration.json"
+    if calibration.exists():
+        used += read_json(calibration)["held_out"]["samples"]
+    return data.subset(order[used:]) if used < len(data) else None
 
 
 def _images_below(path: Path) -> list[Path]:

@@ -94,50 +94,65 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int) -> LowerEntropy:
             order = nodes.bound.argsort()
             waiting.append(nodes.at(order[frontier:]))
             nodes = nodes.at(order[:frontier])
-        value, p, bound, k, value_k, feasible = _relax(nodes.lower, nodes.upper)
-        feasible |= nodes.bound.isneginf()  # a sample's whole box is never empty, whatever its rounding
+        found = _relax(nodes.lower, nodes.upper)
+        # A sample's whole box is never empty, whatever its rounding.
+        found = found._replace(feasible=found.feasible | nodes.bound.isneginf())
         used.index_add_(0, nodes.owner, torch.ones_like(nodes.owner))
-        value = value.where(feasible, torch.inf)
-        _keep_best(best, where, nodes.owner, value, p)
-        open_ = feasible & (torch.maximum(bound, nodes.bound) < best[nodes.owner] - TOL)
+        _keep_best(best, where, nodes, found)
+        bound = torch.maximum(found.bound, nodes.bound)
+        open_ = found.feasible & (bound < best[nodes.owner] - TOL)
         spent = open_ & (used[nodes.owner] >= max_nodes)
         if spent.any():
-            floor.scatter_reduce_(0, nodes.owner[spent], torch.maximum(bound, nodes.bound)[spent], "amin")
+            floor.scatter_reduce_(0, nodes.owner[spent], bound[spent], "amin")
             open_ &= ~spent
         index = open_.nonzero().squeeze(1)
         if len(index):
-            parent = nodes.at(index)
-            cut = parent._replace(bound=torch.maximum(bound[index], parent.bound))
-            waiting.append(_children(cut, k[index], value_k[index], lower, upper))
+            parents = nodes._replace(bound=bound).at(index)
+            waiting.append(_children(parents, found.cut[index], found.at[index], lower, upper))
     gap = (best - floor).clamp_min(0)
     return LowerEntropy(best, where, gap.where(gap > TOL, 0.0), used)
 
 
-def _relax(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Fill the classes in the order of their chords' slopes. lower, upper: (C, K).
+class _Relaxed(NamedTuple):
+    """The best fill of the chords of K nodes; classes in the order in which they are filled."""
 
-    Gives the entropy (K,) at the filled point (C, K), the lower bound (K,), the class (K,) that was filled in part
-    and its value (K,), and whether the sub-box has any point at all (K,).
-    """
+    value: Tensor  # (K,) entropy at the filled point
+    bound: Tensor  # (K,) no point of the sub-box has a smaller entropy; infinite if the filled point is the best
+    cut: Tensor  # (K,) the class that was filled in part
+    at: Tensor  # (K,) and its value
+    feasible: Tensor  # (K,) whether the sub-box has any point at all
+    order: Tensor  # (C, K)
+    fill: Tensor  # (C, K) what each class got above its lower bound
+
+    def point(self, lower: Tensor, index: Tensor) -> Tensor:
+        """The filled points (C, n) of some of the nodes."""
+        fill = self.fill.index_select(1, index)
+        return lower.index_select(1, index).scatter_add_(0, self.order.index_select(1, index), fill)
+
+
+def _relax(lower: Tensor, upper: Tensor) -> _Relaxed:
+    """Fill the classes in the order of their chords' slopes. lower, upper: (C, K)."""
     width = upper - lower
     at_lower = f(lower)
-    slope = ((f(upper) - at_lower) / width).where(width > 0, 1e300)
+    slope = f(upper).sub_(at_lower).div_(width).masked_fill_(width <= 0, 1e300)
     slope, order = slope.sort(0)
     width = width.gather(0, order)
-    before = width.cumsum(0) - width
+    before = width.cumsum(0).sub_(width)
     rest = 1 - lower.sum(0)
-    fill = torch.minimum((rest - before).clamp_min_(0), width)
     feasible = (rest >= -SLACK) & (before[-1] + width[-1] >= rest - SLACK)
+    fill = torch.minimum(torch.sub(rest, before, out=before).clamp_min_(0), width)
     bound = at_lower.sum(0) + (slope * fill).sum(0)
     # The last class that gets anything is the only one that can be strictly between its bounds.
     last = ((fill > 0).sum(0, keepdim=True) - 1).clamp_min_(0)
     k = order.gather(0, last)
-    p = lower + torch.zeros_like(fill).scatter_(0, order, fill)
-    start, value = lower.gather(0, k), p.gather(0, k)
-    chord = at_lower.gather(0, k) + slope.gather(0, last) * (value - start)
-    partly = (value > start) & (value < upper.gather(0, k))
-    excess = torch.where(partly, (f(value) - chord).clamp_min_(0), 0.0).squeeze(0)
-    return bound + excess, p, bound.where(excess > 0, torch.inf), k.squeeze(0), value.squeeze(0), feasible
+    start, added = lower.gather(0, k), fill.gather(0, last)
+    at = start + added
+    chord = at_lower.gather(0, k) + slope.gather(0, last) * added
+    partly = (at > start) & (at < upper.gather(0, k))
+    excess = torch.where(partly, (f(at) - chord).clamp_min_(0), 0.0).squeeze(0)
+    return _Relaxed(
+        bound + excess, bound.where(excess > 0, torch.inf), k.squeeze(0), at.squeeze(0), feasible, order, fill
+    )
 
 
 def _children(nodes: _Nodes, k: Tensor, value: Tensor, lower: Tensor, upper: Tensor) -> _Nodes:
@@ -149,10 +164,10 @@ def _children(nodes: _Nodes, k: Tensor, value: Tensor, lower: Tensor, upper: Ten
     low, high = lower.index_select(1, nodes.owner), upper.index_select(1, nodes.owner)
     k, value = k[None], value[None]
     low_k, high_k = low.gather(0, k), high.gather(0, k)
-    after = torch.arange(len(lower), device=k.device)[:, None] > k  # of equal intervals the first dominates
-    same = (low == low_k) & (high == high_k)
-    below = (low <= low_k) & (high <= high_k) & (~same | after)
-    above = (low >= low_k) & (high >= high_k) & (~same | ~after)
+    below, above = (low <= low_k) & (high <= high_k), (low >= low_k) & (high >= high_k)
+    if (same := below & above).any():  # of equal intervals the first dominates
+        after = torch.arange(len(lower), device=k.device)[:, None] > k
+        below, above = below & (~same | after), above & (~same | ~after)
     left_upper = torch.where(below, low, nodes.upper).scatter_(0, k, value)
     right_lower = torch.where(above, high, nodes.lower).scatter_(0, k, value)
     # A class that an earlier cut holds on the other side contradicts that: no minimiser is lost with such a child.
@@ -165,12 +180,12 @@ def _children(nodes: _Nodes, k: Tensor, value: Tensor, lower: Tensor, upper: Ten
     return _Nodes(*(torch.cat(both, -1) for both in zip(*halves, strict=True)))
 
 
-def _keep_best(best: Tensor, where: Tensor, owner: Tensor, value: Tensor, p: Tensor) -> None:
+def _keep_best(best: Tensor, where: Tensor, nodes: _Nodes, found: _Relaxed) -> None:
     """Write each sample's smallest value and its point into ``best`` (K,) and ``where`` (C, K)."""
-    better = (value < best[owner]).nonzero().squeeze(1)
+    better = (found.feasible & (found.value < best[nodes.owner])).nonzero().squeeze(1)
     if not len(better):
         return
-    owner, value = owner[better], value[better]
+    owner, value = nodes.owner[better], found.value[better]
     best.scatter_reduce_(0, owner, value, "amin")
     winner = better[value == best[owner]]
-    where[:, owner[value == best[owner]]] = p.index_select(1, winner)
+    where[:, nodes.owner[winner]] = found.point(nodes.lower, winner)

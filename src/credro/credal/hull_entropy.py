@@ -26,11 +26,10 @@ def hull_upper(members: Tensor, tol: float = CERTIFIED) -> tuple[Tensor, Tensor,
 
     def grad_hess(w: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
         part = members if len(which) == len(members) else members[which]
-        p = (w.unsqueeze(1) @ part).squeeze(1)
-        seen = p > 0  # a class that no member gives any probability plays no part
-        safe = p.where(seen, torch.ones_like(p))
-        grad = (part @ safe.log().unsqueeze(-1)).squeeze(-1)
-        scaled = part * safe.rsqrt().unsqueeze(1)
+        # A class that no member gives any probability plays no part: its zeros stay zeros.
+        p = (w.unsqueeze(1) @ part).squeeze(1).clamp_min_(TINY)
+        grad = (part @ p.log().unsqueeze(-1)).squeeze(-1)
+        scaled = part * p.rsqrt_().unsqueeze(1)
         return grad, scaled @ scaled.transpose(1, 2)
 
     with torch.no_grad():

@@ -19,7 +19,7 @@ from torch import Tensor
 QUICK_STEPS = 20
 
 GradHess = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""(weights (n, M), numbers of the problems (n,)) -> gradient (n, M) and Hessian (n, M, M)."""
+"""(weights (n, M), numbers of the problems (n,)) -> gradient (n, M) and Hessian (n, M, M), which is overwritten."""
 
 
 def minimise(
@@ -61,22 +61,23 @@ def _newton_step(w: Tensor, z: Tensor, nu: Tensor, grad: Tensor, hess: Tensor) -
     """One predictor-corrector step for every problem. w, z, grad: (n, M); nu: (n,); hess: (n, M, M)."""
     ratio = z / w
     factor = _cholesky(hess, ratio)
-    residual = grad + nu[:, None] - z
-    by_one = _solve(factor, torch.ones_like(w))
+    pull = -(grad + nu[:, None])
+    by_one, by_pull = _solve(factor, torch.ones_like(w), pull)
 
-    def direction(target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Towards ``w * z = target``, keeping ``sum(w) = 1``."""
-        x = _solve(factor, target / w - z - residual)
+    def direction(x: Tensor, target: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
+        """Towards ``w * z = w * target`` where x solves for ``pull + target``, keeping ``sum(w) = 1``."""
         dnu = x.sum(-1) / by_one.sum(-1)
         dw = x - dnu[:, None] * by_one
-        return dw, target / w - z - ratio * dw, dnu
+        return dw, target - z - ratio * dw, dnu
 
     mu = (w * z).mean(-1)
-    dw, dz, _ = direction(torch.zeros_like(w))
+    dw, dz, _ = direction(by_pull, 0.0)
     reach = _step_length(w, dw, z, dz)[:, None]
     ahead = ((w + reach * dw) * (z + reach * dz)).mean(-1)
-    target = ((ahead / mu) ** 3 * mu)[:, None] - dw * dz  # Mehrotra: centre as much as the predictor could not do
-    dw, dz, dnu = direction(target)
+    # Mehrotra: centre as much as the predictor could not do, and correct for its own curvature.
+    target = (((ahead / mu) ** 3 * mu)[:, None] - dw * dz) / w
+    (x,) = _solve(factor, pull + target)
+    dw, dz, dnu = direction(x, target)
     alpha = (0.99 * _step_length(w, dw, z, dz)).clamp(max=1)[:, None]
     w = w + alpha * dw
     return w / w.sum(-1, keepdim=True), z + alpha * dz, nu + alpha[:, 0] * dnu
@@ -91,7 +92,7 @@ def _damped_step(w: Tensor, z: Tensor, grad: Tensor, hess: Tensor) -> tuple[Tens
     mu = (w * z).mean(-1, keepdim=True)
     slope = grad - mu / w
     factor = _cholesky(hess, mu / w.square())
-    x, by_one = _solve(factor, slope), _solve(factor, torch.ones_like(w))
+    x, by_one = _solve(factor, slope, torch.ones_like(w))
     dw = by_one * (x.sum(-1) / by_one.sum(-1))[:, None] - x
     decrement = (-(slope * dw).sum(-1, keepdim=True) / mu).clamp_min(0).sqrt()
     w = w + dw / (1 + decrement)
@@ -105,15 +106,17 @@ def _step_length(w: Tensor, dw: Tensor, z: Tensor, dz: Tensor) -> Tensor:
 
 
 def _cholesky(hess: Tensor, diagonal: Tensor) -> Tensor:
-    """Factor of ``hess`` (n, M, M) plus a ``diagonal`` (n, M)."""
+    """Factor of ``hess`` (n, M, M) plus a ``diagonal`` (n, M). hess is overwritten."""
     # Members that are affinely dependent make the Hessian singular; a trace of damping leaves the minimum in place.
     damping = 1e-14 * hess.diagonal(dim1=1, dim2=2).mean(-1, keepdim=True)
-    factor: Tensor = torch.linalg.cholesky_ex(hess + torch.diag_embed(diagonal + damping))[0]
+    hess.diagonal(dim1=1, dim2=2).add_(diagonal + damping)
+    factor: Tensor = torch.linalg.cholesky_ex(hess)[0]
     return factor
 
 
-def _solve(factor: Tensor, b: Tensor) -> Tensor:
-    return torch.cholesky_solve(b.unsqueeze(-1), factor).squeeze(-1)
+def _solve(factor: Tensor, *sides: Tensor) -> tuple[Tensor, ...]:
+    """The solution (n, M) for each right-hand side (n, M)."""
+    return torch.cholesky_solve(torch.stack(sides, -1), factor).unbind(-1)
 
 
 def distance_to_hull(members: Tensor, points: Tensor) -> Tensor:

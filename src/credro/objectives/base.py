@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -38,7 +39,7 @@ class Rule:
         """Per-sample losses (B,) to one number."""
         return losses.mean()
 
-    def penalty(self, net: nn.Module, samples: int) -> Tensor | None:
+    def penalty(self, net: nn.Module, samples: int, member: int, members: int) -> Tensor | None:
         """What is added to the loss of every batch, such as a divergence from a prior. samples: size of the data."""
         return None
 
@@ -70,6 +71,24 @@ class Rule:
     def describe(self, member: int, members: int) -> dict[str, Any]:
         """What sets this member apart, for records and diagnostics."""
         return {}
+
+    def trains(self, member: int) -> bool:
+        """Whether the member is trained at all, or kept as ``convert`` made it."""
+        return True
+
+    def after_epoch(
+        self,
+        member: int,
+        members: int,
+        fitness: Callable[[], dict[str, float]],
+        record: Callable[[int], dict[str, Any]],
+    ) -> tuple[dict[str, Any], bool]:
+        """What to note after an epoch, and whether the member stops here.
+
+        fitness: loss, accuracy and confidence on the training set, in eval mode, when called. record: what a member
+        that is done has recorded.
+        """
+        return {}, False
 
     def waits_for(self, member: int) -> tuple[int, ...]:
         """Members that must be finished before this one starts."""

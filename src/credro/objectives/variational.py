@@ -56,7 +56,7 @@ def posteriors(net: nn.Module) -> Iterator[tuple[Gaussian, Tensor]]:
     """Every Gaussian of a variational network with its mean."""
     for module in net.modules():
         if parametrize.is_parametrized(module):
-            for weights in module.parametrizations.values():  # type: ignore[union-attr, operator]
+            for weights in module.parametrizations.values():  # type: ignore[operator]
                 yield weights[0], weights.original
 
 

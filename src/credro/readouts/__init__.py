@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from credro.readouts.averaged_box import AveragedBoxReadOut
 from credro.readouts.base import Prediction, ReadOut
 from credro.readouts.box import BoxReadOut
 from credro.readouts.hull import HullReadOut
@@ -9,7 +10,16 @@ from credro.readouts.mean import MeanReadOut
 from credro.readouts.nearest_hull import NearestHullReadOut
 
 READOUTS: dict[str, type[ReadOut]] = {
-    readout.name: readout for readout in (MeanReadOut, BoxReadOut, HullReadOut, NearestHullReadOut)
+    readout.name: readout for readout in (MeanReadOut, BoxReadOut, HullReadOut, NearestHullReadOut, AveragedBoxReadOut)
 }
 
-__all__ = ["READOUTS", "BoxReadOut", "HullReadOut", "MeanReadOut", "NearestHullReadOut", "Prediction", "ReadOut"]
+__all__ = [
+    "READOUTS",
+    "AveragedBoxReadOut",
+    "BoxReadOut",
+    "HullReadOut",
+    "MeanReadOut",
+    "NearestHullReadOut",
+    "Prediction",
+    "ReadOut",
+]

@@ -36,6 +36,6 @@ class NearestHullReadOut(ReadOut):
         """outputs: (M, N, C) probabilities."""
         mean = Hull(outputs).mean
         distance = torch.linalg.vector_norm(outputs - mean, dim=-1)
-        nearest = distance.argsort(0, stable=True)[: self.count(len(outputs)), :, None]
+        nearest = distance.argsort(dim=0, stable=True)[: self.count(len(outputs)), :, None]
         chosen = outputs.gather(0, nearest.expand(-1, -1, outputs.shape[-1]))
         return Prediction(outputs, mean, Hull(chosen))

@@ -107,7 +107,7 @@ def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool
         if job.run.done(member) is not None:
             return
         trainer = Trainer(job, member)
-        while trainer.epoch < job.recipe.epochs:
+        while not trainer.over:
             progress = trainer.train_epoch(alive)
             if progress is None:
                 return
@@ -145,16 +145,30 @@ class Trainer:
         entry: dict[str, Any] = {"epoch": self.epoch + 1, "loss": losses.mean, "accuracy": losses.accuracy}
         entry["lr"] = self.optimiser.param_groups[0]["lr"]
         entry |= watched(self.net, job)
+        entry |= self._asked_rule()
         entry["seconds"] = round(time.monotonic() - started, 3)
         self.entries.append(entry)
         self.history.append(entry)
         self.epoch += 1
-        last = self.epoch == job.recipe.epochs
+        last = self.over
         if last or time.monotonic() - self.saved >= job.checkpoint_seconds:
             self._save()
         return Progress(
             self.member, self.epoch, job.recipe.epochs, losses.mean, losses.accuracy, entry["seconds"], last
         )
+
+    @property
+    def over(self) -> bool:
+        """Whether the member needs no more epochs."""
+        stopped = bool(self.entries and self.entries[-1].get("stopped"))
+        return stopped or self.epoch >= self.job.recipe.epochs or not self.job.rule.trains(self.member)
+
+    def _asked_rule(self) -> dict[str, Any]:
+        job = self.job
+        note, stops = job.rule.after_epoch(
+            self.member, job.members, lambda: fitness(self.net, job, job.data), lambda i: job.run.done(i) or {}
+        )
+        return ({"rule": note} if note else {}) | ({"stopped": True} if stops else {})
 
     def _batches(self, alive: Callable[[], bool]) -> Losses | None:
         job, recipe, net = self.job, self.job.recipe, self.net
@@ -173,7 +187,7 @@ class Trainer:
             with precision(recipe, job.device):
                 output = self.forward(x)
                 loss = job.rule.loss(output, target, per_sample, self.member, job.members, draws)
-                penalty = job.rule.penalty(net, samples)
+                penalty = job.rule.penalty(net, samples, self.member, job.members)
                 if penalty is not None:
                     loss = loss + penalty
             self.optimiser.zero_grad(set_to_none=True)
@@ -226,14 +240,15 @@ def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str,
         "epochs": len(entries),
         "seconds": round(sum(e["seconds"] for e in entries), 3),
         **job.rule.describe(member, job.members),
+        **(entries[-1].get("rule", {}) if entries else {}),
         "train": fitness(net, job, job.data),
     }
     if job.held_out is not None:
         record["held_out"] = fitness(net, job, job.held_out)
     if not math.isfinite(record["train"]["loss"]):  # its last step went wrong
         raise NonFiniteLoss(
-            f"member {member}: the loss on the training set is {record['train']['loss']} after the last epoch, "
-            f"{len(entries)}, at learning rate {entries[-1]['lr']:.4g}. Try a smaller lr, clip=1.0 or a warm-up"
+            f"member {member}: the loss on the training set is {record['train']['loss']} after epoch {len(entries)}. "
+            f"Try a smaller lr, clip=1.0 or a warm-up"
         )
     write_tensors(job.run.weights(member), net.state_dict())
     write_json(job.run.member(member) / "done.json", record)

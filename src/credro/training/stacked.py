@@ -45,7 +45,10 @@ def why_not_stacked(job: Job) -> str | None:
         return "precision='fp16' scales each member's loss by itself; use bf16 or fp32"
     if job.recipe.compile:
         return "compile=True is for networks trained one by one"
-    for module in job.network(0).modules():
+    net = job.network(0)
+    if len(list(net.parameters())) < len(list(net.named_parameters(remove_duplicate=False))):
+        return "layers of the network share weights"
+    for module in net.modules():
         if (
             isinstance(module, nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout)
             and module.p > 0
@@ -140,7 +143,8 @@ def train_stacked(job: Job, report: Report) -> list[str]:
             if i in failed:
                 continue
             entry: dict[str, Any] = {"epoch": epoch, "loss": loss.mean, "accuracy": loss.accuracy, "lr": rate}
-            entry |= watched(stack.network(i), job)
+            if job.held_out is not None:
+                entry |= watched(stack.network(i), job)
             entry["seconds"] = seconds
             entries[i].append(entry)
             history.append(entry)

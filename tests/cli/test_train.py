@@ -1,0 +1,100 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from credro.cli.train import _size
+from credro.data import limit, load
+from credro.training.run import Run
+
+
+def test_the_members_fit_is_shown(place, cli):
+    shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 2, "--epochs", 2, "--lr", 0.05,
+                "--calibrate", 100, "--executor", "sequential", "--threads", 1, "--out", place / "credro")  # fmt: skip
+    assert shown.code == 0  # it was finished, and is again
+    lines = shown.out.splitlines()
+    assert "temperature" in lines[1]
+    assert [line.split()[:2] for line in lines[3:5]] == [["0", "0.5"], ["1", "1"]]
+    assert lines[-1].endswith(str(place / "credro"))
+
+
+def test_calibration_samples_are_not_trained_on(place):
+    whole = load("digits", split="train")
+    order = limit(len(whole), len(whole), 0)
+    run = Run(place / "credro")
+    assert run.config()["data"]["fingerprint"] == whole.subset(order[:-100]).fingerprint()
+    held_out = (run.folder / "calibration.json").read_text()
+    assert whole.subset(order[-100:]).fingerprint() in held_out
+
+
+def test_a_run_remembers_how_its_data_was_read(place):
+    facts = Run(place / "table").config()["facts"]
+    assert facts["columns"] == ["size", "colour=blue", "colour=green", "colour=red"]
+    assert (facts["label"], facts["limit"]) == ("outcome", 200)
+
+
+def test_another_configuration_is_refused_with_the_difference(place, cli):
+    shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 3, "--epochs", 2, "--lr", 0.05,
+                "--calibrate", 100, "--executor", "sequential", "--threads", 1, "--out", place / "credro")  # fmt: skip
+    assert shown.code == 1
+    assert "members: 2 there, 3 now" in shown.err
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "credo"], "--method must be one of de,"),
+        (["--method", "credo"], "did you mean 'credro'?"),
+        (["--net", "rsnet8"], "did you mean 'resnet8'?"),
+        (["--executor", "fast"], "--executor must be one of auto"),
+        (["--recipe", "none"], "--recipe must be one of"),
+        (["--set", "delta_g"], "--set takes NAME=VALUE, got 'delta_g'"),
+        (["--set", "gamma_ray=1"], "method 'credro' has delta_g"),
+        (["--set", "delta_g=2"], "delta_g must lie in (0, 1], got 2"),
+        (["--set", "optimiser=magic"], "optimiser must be one of sgd"),
+        (["--members", "0"], "--members must be at least 1, got 0"),
+        (["--limit", "1290", "--calibrate", "10"], "together exceed the 1297 samples"),
+        (["--calibrate", "1297"], "leaves nothing"),
+        (["--size", "big"], "--size takes one number or HEIGHTxWIDTH, got 'big'"),
+    ],
+)
+def test_wrong_options_are_one_line_and_code_2(cli, tmp_path, arguments, message):
+    shown = cli("train", "--data", "digits", "--out", tmp_path / "run", *arguments)
+    assert shown.code == 2
+    assert message in shown.err
+    assert shown.err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_table_says_in_options_what_to_do(place, cli, tmp_path):
+    shown = cli("train", "--data", place / "table.csv", "--label", "outcome", "--out", tmp_path / "run")
+    assert shown.code == 1
+    assert "pass --drop id" in shown.err
+    shown = cli("train", "--data", place / "table.csv", "--out", tmp_path / "run")
+    assert "--label must be given" in shown.err
+
+
+def test_own_photographs_from_training_to_labels(cli, tmp_path):
+    draw = np.random.default_rng(0)
+    for split, count in (("train", 12), ("test", 4)):
+        for i in range(count):
+            path = tmp_path / "photos" / split / ("dark" if i % 2 else "light") / f"{i}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pixels = draw.integers(0, 100, (9 + i, 12, 3)) + (0 if i % 2 else 150)  # every one of another size
+            Image.fromarray(pixels.astype(np.uint8)).save(path)
+    common = ("train", "--data", tmp_path / "photos", "--net", "mlp", "--members", 2, "--out", tmp_path / "run")
+    assert "pass --size HEIGHTxWIDTH" in cli(*common).err
+    assert cli(*common, "--size", "8", "--epochs", 20, "--executor", "sequential").code == 0
+    [found] = json.loads(cli("evaluate", tmp_path / "run", "--ood", tmp_path / "photos", "--json", "-").out)
+    assert (found["samples"], found["ood"]) == (4, {"photos": 4})
+    assert found["lines"][0]["accuracy"] == 1
+    rows = csv.DictReader(io.StringIO(cli("predict", tmp_path / "run", tmp_path / "photos", "--split", "test").out))
+    assert [row["label"] for row in rows] == ["dark", "dark", "light", "light"]
+
+
+def test_size():
+    assert (_size(None), _size("64"), _size("48x64")) == (None, (64, 64), (48, 64))

@@ -1,0 +1,73 @@
+import re
+
+import pytest
+
+from credro.training import progress
+from credro.training.loop import Progress
+from credro.training.progress import Display
+from credro.training.recipe import Recipe
+from tests.training.common import digits, trained
+
+
+def test_plain_lines_say_member_epoch_loss_accuracy_and_time_left(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    with Display(2, 3, mode="plain") as display:
+        display(Progress(1, 1, 3, 0.5, 0.75, 0.1))
+        display(Progress(0, 3, 3, 0.25, 1.0, 0.1, done=True))
+    first, second = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"member 1: epoch 1/3, loss 0\.5000, accuracy 75\.0% \| all members: 1/6 epochs, \d+ s left", first
+    )
+    assert second.startswith("member 0: epoch 3/3, loss 0.2500, accuracy 100.0% | all members: 2/6 epochs")
+
+
+def test_plain_lines_are_few(capsys):
+    with Display(1, 100, mode="plain") as display:
+        for epoch in range(1, 101):
+            display(Progress(0, epoch, 100, 0.5, 0.75, 0.1, done=epoch == 100))
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_member_that_stops_early_counts_in_full(capsys):
+    with Display(1, 10, mode="plain") as display:
+        display(Progress(0, 4, 10, 0.5, 0.75, 0.1, done=True))
+        assert display.count == 7  # one epoch, and the six that need no training
+
+
+def test_auto_is_plain_without_a_terminal_and_none_is_silent(capsys):
+    assert Display(1, 1).mode == "plain"
+    trained("mlp", digits(40), progress="none")
+    assert capsys.readouterr().err == ""
+    trained("mlp", digits(40), progress="auto")
+    assert "all members: 4/4 epochs" in capsys.readouterr().err
+
+
+def test_a_resumed_run_counts_what_its_checkpoints_hold(tmp_path, capsys):
+    """Epochs that were recorded after the last checkpoint are trained again, and must not count twice."""
+    from credro.training.loop import Trainer
+    from tests.training.common import job_of
+
+    recipe = Recipe(epochs=4, batch_size=16, lr=0.05)
+    trained("mlp", digits(40), tmp_path / "reference", recipe=recipe, members=1)
+    folder = tmp_path / "run"
+    trainer = Trainer(job_of(folder, "mlp", digits(40), recipe=recipe, members=1, checkpoint_seconds=1000.0), 0)
+    trainer.train_epoch(lambda: True)
+    trainer._save()
+    trainer.train_epoch(lambda: True)  # recorded, but not saved
+    trained("mlp", digits(40), folder, recipe=recipe, members=1, progress="plain")
+    assert "all members: 4/4 epochs, 0 s left" in capsys.readouterr().err
+
+
+def test_the_bar_on_a_terminal(capsys):
+    pytest.importorskip("rich")
+    with Display(2, 3, mode="bar") as display:
+        display(Progress(1, 1, 3, 0.5, 0.75, 0.1))
+        display(Progress(0, 1, 3, 0.25, 1.0, 0.1))
+    said = capsys.readouterr().err
+    assert "2/6 epochs" in said
+    assert "#0 0.250 100%" in said
+
+
+def test_unknown_modes_are_named():
+    with pytest.raises(ValueError, match="progress must be one of auto, bar, plain, none, got 'loud'"):
+        Display(1, 1, mode="loud")
