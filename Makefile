@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP)
-	@$(BIN)/python examples/digits.py
+	@$(BIN)/credro demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest

@@ -71,7 +71,7 @@ def bare_epochs(data: Data, recipe: Recipe) -> Callable[[], None]:
     def epoch() -> None:
         net.train()
         total, right = 0.0, 0
-        for index in torch.randperm(len(data), generator=draws).split(size):
+        for index in torch.split(torch.randperm(len(data), generator=draws), size):
             sgd.param_groups[0]["lr"] = recipe.lr * (1 + math.cos(math.pi * done[0] / steps / recipe.epochs)) / 2
             x = normalise(augment(samples[index], draws), MEAN, STD).contiguous(memory_format=torch.channels_last)
             y = labels[index]

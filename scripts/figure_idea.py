@@ -47,7 +47,7 @@ def main() -> None:
     grid = np.random.default_rng(0).dirichlet(np.ones(3), 20000)
     for ax, (title, members) in zip(axes, CASES.items(), strict=True):
         probs = np.array(members)[:, None, :]
-        box, hull = credro.Box.of(probs), credro.Hull(probs)
+        box = credro.Box.of(probs)
         ax.tricontourf(*flat(grid).T, credro.shannon(grid), levels=14, cmap="Greys", alpha=0.35)
         ax.fill(
             *around(flat(box.vertices()[0])).T,

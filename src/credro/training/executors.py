@@ -186,7 +186,7 @@ def _work(job: Job, pipe: Any, parent: int) -> None:
                     return
                 failure = f"member {member}: {traceback.format_exc()}"
             pipe.send(Finished(failure))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return  # the parent is gone
 
 

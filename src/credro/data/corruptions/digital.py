@@ -50,8 +50,9 @@ def elastic_transform(x: Tensor, c: Parameters, draws: Draws) -> Tensor:
 
 
 def pixelate(x: Tensor, c: Parameters, draws: Draws) -> Tensor:
-    """Shrunk by boxes, each its mean, and drawn large again: a box is 1/c pixels wide at 32x32, and what it is wider
-    than one pixel grows with the image.
+    """Shrunk by boxes, each its mean, and drawn large again.
+
+    A box is 1/c pixels wide at 32x32, and what it is wider than one pixel grows with the image.
     """
     width = 1 + (1 / c[0] - 1) * spatial_scale(x)
     down_up = [_blocks(n, max(1, int(n / width + 1e-9))).to(x.device) for n in x.shape[-2:]]
