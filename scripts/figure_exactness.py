@@ -52,9 +52,9 @@ def main() -> None:
     xy = grid @ CORNERS
     level = np.where(inside, entropy(grid.clip(0)), np.nan)
 
-    figure, ax = plt.subplots(figsize=(6.4, 5.4), dpi=150)
+    figure, ax = plt.subplots(figsize=(7.2, 4.8), dpi=150)
     lines = ax.contour(xy[..., 0], xy[..., 1], level, levels=np.arange(0.2, 1.1, 0.1), colors="0.75", linewidths=0.8)
-    ax.clabel(lines, fontsize=7)
+    ax.clabel(lines, levels=lines.levels[3:], fontsize=7)
     ax.fill(*CORNERS.T, fill=False, edgecolor="0.3", linewidth=1.2)
     ax.fill(*around.T, facecolor="tab:blue", alpha=0.2, edgecolor="tab:blue", linewidth=1.5, label="box")
     ax.plot(*(MEMBERS @ CORNERS).T, "s-", color="tab:blue", markersize=6, label="members and their hull")
@@ -65,8 +65,9 @@ def main() -> None:
         ax.text(corner[0], corner[1] + shift, f" class {k} ", ha=align, va="center", fontsize=9)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    ax.set_xlim(-0.15, 1.15)
-    ax.legend(loc="upper left", fontsize=8, frameon=False, bbox_to_anchor=(-0.04, 1.02))
+    ax.set_xlim(-0.12, 1.12)
+    ax.set_ylim(-0.04, 0.92)
+    ax.legend(loc="upper left", fontsize=8, frameon=False, bbox_to_anchor=(0.72, 1.0))
     OUT.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(OUT, bbox_inches="tight")
 

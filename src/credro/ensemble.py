@@ -142,6 +142,8 @@ def load(
     for i in range(config["members"]):
         net = chosen.rule.convert(make_under_seed(build, i), i, config["members"])
         net.load_state_dict(read_tensors(run.weights(i))[0])
+        if config["recipe"]["channels_last"]:
+            net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         nets.append(net.to(where).eval())
     return Ensemble(nets, chosen, inputs, tuple(config["classes"]), where, run)
 

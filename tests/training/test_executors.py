@@ -60,7 +60,8 @@ def test_a_process_that_dies_takes_no_other_member_with_it(tmp_path):
 
 
 def test_auto_stacks_small_networks_without_convolutions(tmp_path):
-    assert choose(job_of(tmp_path, "mlp", digits(20)), "auto", 2) == "stacked"
+    assert choose(job_of(tmp_path, "mlp", digits(20), members=3), "auto", 2) == "stacked"
+    assert choose(job_of(tmp_path, "mlp", digits(20), members=2), "auto", 2) == "sequential"
     assert choose(job_of(tmp_path, "resnet8", tiny_images()), "auto", 2) == "processes"
     assert choose(job_of(tmp_path, "resnet8", tiny_images()), "auto", 1) == "sequential"
     assert choose(job_of(tmp_path, "resnet8", tiny_images(), members=1), "auto", 2) == "sequential"

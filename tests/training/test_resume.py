@@ -102,13 +102,18 @@ def kill_and_resume(args, kills, longest, seed):
 
 
 @pytest.mark.parametrize(
-    ("executor", "net", "longest"),
-    [("sequential", "mlp", 0.5), ("sequential", "cnn", 0.5), ("stacked", "mlp", 0.5), ("processes", "mlp", 0.1)],
+    ("executor", "net", "kills", "longest"),
+    [
+        ("sequential", "mlp", 3, 0.5),
+        ("sequential", "cnn", 3, 0.5),
+        ("stacked", "mlp", 3, 0.5),
+        ("processes", "mlp", 2, 0.1),  # its workers take seconds to start, every time
+    ],
 )
-def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed, executor, net, longest):
+def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed, executor, net, kills, longest):
     # One after another and by processes must give the same weights, so one undisturbed run serves both.
     whole, seconds = undisturbed(net, "stacked" if executor == "stacked" else "sequential")
-    met, left = kill_and_resume((net, tmp_path, executor, 2), 3, longest * seconds, seed=3)
+    met, left = kill_and_resume((net, tmp_path, executor, 2), kills, longest * seconds, seed=3)
     assert met >= 2
     assert_bitwise(weights(whole), weights(tmp_path))
     for member in range(2):

@@ -45,7 +45,7 @@ def choose(job: Job, executor: str, workers: int) -> str:
         net = job.network(0)
         plain = not any(isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d) for m in net.modules())
         if plain and sum(p.numel() for p in net.parameters()) <= STACK_LIMIT:
-            return "stacked"
+            return "stacked" if job.members > 2 else "sequential"  # two gain nothing, and processes take long to start
     if job.members > 1 and workers > 1 and job.device.type == "cpu" and why_not_sent(job) is None:
         return "processes"
     return "sequential"

@@ -197,7 +197,7 @@ class Trainer:
                 torch.nn.utils.clip_grad_norm_(parameters, recipe.clip)
             self.scaler.step(self.optimiser)
             self.scaler.update()
-            losses.add(loss, right_answers(job, output, target), len(x), rate)
+            losses.add(loss, right_answers(job, output, target).sum(), len(x), rate)
         losses.look()
         return losses
 
@@ -255,11 +255,11 @@ def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str,
 
 
 def right_answers(job: Job, output: Tensor, target: Tensor) -> Tensor:
-    """How many of a batch the network got right: a number on the device. Targets that are numbers count as none."""
+    """Which of a batch (B,) the network got right, on the device. Targets that are numbers: none."""
     if not job.classifies:
-        return torch.zeros((), dtype=torch.long, device=output.device)
+        return torch.zeros(len(output), dtype=torch.bool, device=output.device)
     truth = target.argmax(-1) if target.ndim == 2 else target
-    return (job.rule.guess(output.detach()) == truth).sum()
+    return job.rule.guess(output.detach()) == truth
 
 
 def precision(recipe: Recipe, device: torch.device) -> Any:

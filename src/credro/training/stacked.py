@@ -8,7 +8,7 @@ floating-point rounding.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,29 +174,28 @@ def _leave_checkpoint(job: Job, member: int) -> None:
 def _epoch(stack: Stack, feeds: list[Feed], epoch: int, failed: dict[int, str]) -> tuple[list[Losses], float]:
     """One epoch of every member; a member whose loss is not finite is noted in ``failed`` and no longer counts."""
     job, recipe = stack.job, stack.job.recipe
-    per_sample = job.loss
     draws = [job.draws(i, epoch) for i in stack.members]
     losses = [Losses(i, epoch) for i in stack.members]
     rate = recipe.lr
-    for b, parts in enumerate(zip(*(feed.epoch(epoch) for feed in feeds), strict=True)):
+    for b, (x, target) in enumerate(_batches(feeds, epoch)):
         rate = learning_rate(recipe, epoch + b / len(feeds[0]))
         for group in stack.optimiser.param_groups:
             group["lr"] = rate
-        x = torch.stack([part[0] for part in parts])
         with precision(recipe, job.device):
             output = stack.forward(x, training=True)
-            each = [job.rule.loss(output[i], parts[i][1], per_sample, i, job.members, draws[i]) for i in stack.members]
+            each = _losses(job, output, target, draws)
         stack.optimiser.zero_grad(set_to_none=True)
         # Members share no weights, so the gradient of the sum is each member's own gradient.
-        torch.stack(each).sum().backward()  # type: ignore[no-untyped-call]
+        torch.stack(list(each)).sum().backward()  # type: ignore[no-untyped-call]
         if recipe.clip:
             _clip(list(stack.params.values()), recipe.clip)
         stack.optimiser.step()
+        hits = right_answers(job, output.flatten(0, 1), target.flatten(0, 1)).view(x.shape[:2]).sum(1).unbind()
         for i in stack.members:
             if i in failed:
                 continue
             try:
-                losses[i].add(each[i], right_answers(job, output[i], parts[i][1]), len(parts[i][0]), rate)
+                losses[i].add(each[i], hits[i], x.shape[1], rate)
             except NonFiniteLoss as error:
                 failed[i] = str(error)
     for i in stack.members:
@@ -206,6 +205,30 @@ def _epoch(stack: Stack, feeds: list[Feed], epoch: int, failed: dict[int, str]) 
             except NonFiniteLoss as error:
                 failed[i] = str(error)
     return losses, rate
+
+
+def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """All members' batches (M, B, *shape) and targets (M, B, ...); gathered in one go where nothing else is drawn."""
+    feed = feeds[0]
+    if feed.samples is None or feed.recipe.augment != "none":
+        for parts in zip(*(feed.epoch(epoch) for feed in feeds), strict=True):
+            yield torch.stack([x for x, _ in parts]), torch.stack([y for _, y in parts])
+        return
+    orders = torch.stack([feed.order(epoch) for feed in feeds]).to(feed.device)
+    for part in feed.slices:
+        index = orders[:, part]
+        x = feed.inputs(feed.samples[index.flatten()])
+        yield x.view(*index.shape, *x.shape[1:]), feed.labels[index]
+
+
+def _losses(job: Job, output: Tensor, target: Tensor, draws: list[torch.Generator]) -> Sequence[Tensor]:
+    """Every member's loss. The samples' losses are taken in one go where they are known not to know their batch."""
+    rule, members = job.rule, range(job.members)
+    if job.own_loss is not None or type(rule).loss is not Rule.loss:
+        outputs, targets = output.unbind(), target.unbind()
+        return [rule.loss(outputs[i], targets[i], job.loss, i, job.members, draws[i]) for i in members]
+    losses = job.loss(output.flatten(0, 1), target.flatten(0, 1)).view(target.shape[:2]).unbind()
+    return [rule.reduce(losses[i], i, job.members, draws[i]) for i in members]
 
 
 def _clip(params: list[Tensor], largest: float) -> None:
