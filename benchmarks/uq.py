@@ -160,6 +160,7 @@ def _box_columns(probs: Tensor) -> dict[str, Any]:
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """The rows of the table. quick: a tenth of the samples and no case of 1000 classes."""
+    import scipy.optimize  # noqa: F401  before the limit: it holds for the libraries that are loaded
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     rounds, shrink, classes = (2, 10, (10, 100)) if quick else (5, 1, (10, 100, 1000))
