@@ -64,6 +64,7 @@ def demo(
             recipe=recipe,
             out=out / method,
             progress=progress,
+            share=[out / other for other in TRAINED],  # CreDRO's last member sees whole batches: it is one of DE's
         )
         assessments.append(assess(ensemble, test, sets, methods=readings))
         for name in readings:

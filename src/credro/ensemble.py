@@ -8,7 +8,7 @@ import multiprocessing
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 from credro.data.base import Data, as_data
 from credro.methods import METHODS, Method, make, reading
 from credro.nets import make_under_seed
-from credro.objectives import RULES, PerSampleLoss, Rule
+from credro.objectives import PerSampleLoss, Rule, rule_of
 from credro.readouts import READOUTS, Prediction
 from credro.training.calibration import fit_temperature
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
@@ -54,6 +54,7 @@ def fit(
     progress: str = "auto",
     checkpoint_seconds: float = 10.0,
     facts: dict[str, Any] | None = None,
+    share: Iterable[str | Path] = (),
 ) -> Ensemble:
     """Train a credal ensemble, or finish training one that was interrupted.
 
@@ -65,6 +66,8 @@ def fit(
     executor: "sequential", "processes", "stacked" or "auto". workers: processes. threads: per member.
     held_out: watched while training and recorded. calibrate: held-out data for one temperature per member.
     loss: any function (output, target) -> (B,) in place of the recipe's. progress: "auto", "bar", "plain" or "none".
+    facts: anything else the run should remember. share: folders of other runs; a member that one of them has already
+    trained in the same way is taken from there (CreDRO's last member is one of a deep ensemble's).
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.exit(
@@ -93,6 +96,7 @@ def fit(
         progress=progress,
         checkpoint_seconds=checkpoint_seconds,
         facts=facts,
+        share=share,
     )
     ensemble = load(run.folder, method=chosen, make_net=None if isinstance(make_net, str) else make_net, device=device)
     ensemble._keep = keep
@@ -151,14 +155,13 @@ def load(
 def method_of(config: dict[str, Any]) -> Method:
     """The method a run's configuration records."""
     given = config["method"]
-    rule_name, readout_name = given["rule"]["rule"], given["readout"]["readout"]
-    if rule_name not in RULES or readout_name not in READOUTS:
+    rule, readout_name = rule_of(given["rule"]), given["readout"]["readout"]
+    if rule is None or readout_name not in READOUTS:
         raise ValueError(
-            f"the run was trained by method {given['name']!r} (rule {rule_name!r}, read-out {readout_name!r}), which "
-            f"is none of credro's own: give it as method="
+            f"the run was trained by method {given['name']!r} (rule {given['rule']['rule']!r}, read-out "
+            f"{readout_name!r}), which is none of credro's own: give it as method="
         )
-    rule_type, readout_type = RULES[rule_name], READOUTS[readout_name]
-    rule = rule_type(**{f.name: given["rule"][f.name] for f in fields(rule_type) if f.name in given["rule"]})
+    readout_type = READOUTS[readout_name]
     readout = {f.name: given["readout"][f.name] for f in fields(readout_type) if f.name in given["readout"]}
     return Method(given["name"], rule, readout_type(**readout))
 

@@ -23,7 +23,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
     root: Root = None,
 ) -> None:
-    """List methods, nets, data, recipes, augmentations or corruptions.
+    """List methods, nets, data, recipes, augmentations, corruptions or experiments.
 
     \b
     Examples:
@@ -37,6 +37,7 @@ def list_(
         "recipes": recipes,
         "augmentations": augmentations,
         "corruptions": corruptions,
+        "experiments": experiments,
     }
     rows = topics[one_of("WHAT", what, topics)]()
     typer.echo(json.dumps(rows, indent=2) if as_json else _text(what, rows))
@@ -133,6 +134,21 @@ def corruptions() -> Rows:
     return [{"name": name, "about": _first_line(f), "severities": [1, 2, 3, 4, 5]} for name, f in CORRUPTIONS.items()]
 
 
+def experiments() -> Rows:
+    """Every experiment of the paper, and the methods and variants it has."""
+    from credro.experiments import EXPERIMENTS
+
+    return [
+        {
+            "name": e.name,
+            "title": e.title,
+            "methods": list(e.methods),
+            "variants": [v.label for v in e.variants if v.label],
+        }
+        for e in EXPERIMENTS.values()
+    ]
+
+
 def _first_line(thing: Any) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
@@ -173,6 +189,11 @@ LINES: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "recipes": lambda row: [_pairs(row["sets"])],
     "augmentations": lambda row: [row["about"]],
     "corruptions": lambda row: [row["about"]],
+    "experiments": lambda row: [
+        row["title"],
+        ", ".join(row["methods"]),
+        *([", ".join(row["variants"])] if row["variants"] else []),
+    ],
 }
 
 

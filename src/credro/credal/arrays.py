@@ -36,9 +36,9 @@ def give(x: Tensor, numpy: bool) -> Any:
     return x.detach().cpu().numpy() if numpy else x
 
 
-def chunks(total: int, size_of_one: int) -> Iterator[slice]:
-    """Slices over ``total`` samples such that each holds about CHUNK numbers."""
-    step = max(1, CHUNK // max(1, size_of_one))
+def chunks(total: int, size_of_one: int, most: int = CHUNK) -> Iterator[slice]:
+    """Slices over ``total`` samples such that each holds about ``most`` numbers."""
+    step = max(1, most // max(1, size_of_one))
     for start in range(0, total, step):
         yield slice(start, min(start + step, total))
 

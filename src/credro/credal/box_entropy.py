@@ -105,27 +105,33 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int) -> LowerEntropy:
         if spent.any():
             floor.scatter_reduce_(0, nodes.owner[spent], bound[spent], "amin")
             open_ &= ~spent
-        index = open_.nonzero().squeeze(1)
-        if len(index):
-            parents = nodes._replace(bound=bound).at(index)
-            waiting.append(_children(parents, found.cut[index], found.at[index], lower, upper))
+        if bool(open_.any()):
+            waiting.append(_children(nodes, found, bound.where(open_, torch.inf), best, lower, upper))
     gap = (best - floor).clamp_min(0)
     return LowerEntropy(best, where, gap.where(gap > TOL, 0.0), used)
 
 
 class _Relaxed(NamedTuple):
-    """The best fill of the chords of K nodes; classes in the order in which they are filled."""
+    """The best fill of the chords of K nodes."""
 
     value: Tensor  # (K,) entropy at the filled point
     bound: Tensor  # (K,) no point of the sub-box has a smaller entropy; infinite if the filled point is the best
     cut: Tensor  # (K,) the class that was filled in part
     at: Tensor  # (K,) and its value
+    price: Tensor  # (K,) and its chord's slope
     feasible: Tensor  # (K,) whether the sub-box has any point at all
-    order: Tensor  # (C, K)
-    fill: Tensor  # (C, K) what each class got above its lower bound
+    slope: Tensor  # (C, K) of the chords; huge where an interval has no width
+    order: Tensor  # (C, K) in which the classes are filled
+    fill: Tensor  # (C, K) what each class in that order got above its lower bound
+
+    def chosen(self, index: Tensor) -> _Relaxed:
+        """Some of the nodes."""
+        return _Relaxed(*(x.index_select(-1, index) for x in self))
 
     def point(self, lower: Tensor, index: Tensor) -> Tensor:
         """The filled points (C, n) of some of the nodes."""
+        if len(index) == self.fill.shape[1]:
+            return lower.scatter_add(0, self.order, self.fill)
         fill = self.fill.index_select(1, index)
         return lower.index_select(1, index).scatter_add_(0, self.order.index_select(1, index), fill)
 
@@ -134,8 +140,8 @@ def _relax(lower: Tensor, upper: Tensor) -> _Relaxed:
     """Fill the classes in the order of their chords' slopes. lower, upper: (C, K)."""
     width = upper - lower
     at_lower = f(lower)
-    slope = f(upper).sub_(at_lower).div_(width).masked_fill_(width <= 0, 1e300)
-    slope, order = slope.sort(0)
+    slopes = f(upper).sub_(at_lower).div_(width).masked_fill_(width <= 0, 1e300)
+    slope, order = slopes.sort(0)
     width = width.gather(0, order)
     before = width.cumsum(0).sub_(width)
     rest = 1 - lower.sum(0)
@@ -144,28 +150,34 @@ def _relax(lower: Tensor, upper: Tensor) -> _Relaxed:
     bound = at_lower.sum(0) + (slope * fill).sum(0)
     # The last class that gets anything is the only one that can be strictly between its bounds.
     last = ((fill > 0).sum(0, keepdim=True) - 1).clamp_min_(0)
-    k = order.gather(0, last)
+    k, price = order.gather(0, last), slope.gather(0, last)
     start, added = lower.gather(0, k), fill.gather(0, last)
     at = start + added
-    chord = at_lower.gather(0, k) + slope.gather(0, last) * added
+    chord = at_lower.gather(0, k) + price * added
     partly = (at > start) & (at < upper.gather(0, k))
     excess = torch.where(partly, (f(at) - chord).clamp_min_(0), 0.0).squeeze(0)
-    return _Relaxed(
-        bound + excess, bound.where(excess > 0, torch.inf), k.squeeze(0), at.squeeze(0), feasible, order, fill
-    )
+    exact = excess <= 0
+    cut = (k.squeeze(0), at.squeeze(0), price.squeeze(0))
+    return _Relaxed(bound + excess, bound.masked_fill(exact, torch.inf), *cut, feasible, slopes, order, fill)
 
 
-def _children(nodes: _Nodes, k: Tensor, value: Tensor, lower: Tensor, upper: Tensor) -> _Nodes:
-    """Both halves of each node, cut at class k's ``value`` (K,). lower, upper: (C, samples), the original bounds.
+def _children(nodes: _Nodes, found: _Relaxed, bound: Tensor, best: Tensor, lower: Tensor, upper: Tensor) -> _Nodes:
+    """Those halves of each node, cut at the class filled in part, that may hold something better than ``best``.
 
+    bound: (K,) of the nodes, infinite for those that need no halves. lower, upper: (C, samples), the original bounds.
     Left, ``p_k <= value``: class k is below its upper bound, so every class that it dominates is at its lower bound.
     Right, ``p_k >= value``: class k is above its lower bound, so every class that dominates it is at its upper bound.
     """
-    low, high = lower.index_select(1, nodes.owner), upper.index_select(1, nodes.owner)
-    k, value = k[None], value[None]
+    if (open_ := bound.isfinite()).count_nonzero() * 2 < len(bound):  # carrying a few along costs less than choosing
+        index = open_.nonzero().squeeze(1)
+        nodes, bound, found = nodes.at(index), bound[index], found.chosen(index)
+    whole = len(nodes.owner) == lower.shape[1] and nodes.lower is lower
+    low, high = (lower, upper) if whole else (lower.index_select(1, nodes.owner), upper.index_select(1, nodes.owner))
+    k, value, price = found.cut[None], found.at[None], found.price[None]
     low_k, high_k = low.gather(0, k), high.gather(0, k)
     below, above = (low <= low_k) & (high <= high_k), (low >= low_k) & (high >= high_k)
-    if (same := below & above).any():  # of equal intervals the first dominates
+    same = below & above
+    if int(same.count_nonzero()) > len(bound):  # of equal intervals the first dominates
         after = torch.arange(len(lower), device=k.device)[:, None] > k
         below, above = below & (~same | after), above & (~same | ~after)
     left_upper = torch.where(below, low, nodes.upper).scatter_(0, k, value)
@@ -173,10 +185,23 @@ def _children(nodes: _Nodes, k: Tensor, value: Tensor, lower: Tensor, upper: Ten
     # A class that an earlier cut holds on the other side contradicts that: no minimiser is lost with such a child.
     left = (left_upper.sum(0) >= 1 - SLACK) & (left_upper >= nodes.lower).all(0)
     right = (right_lower.sum(0) <= 1 + SLACK) & (right_lower <= nodes.upper).all(0)
-    halves = (
-        nodes._replace(upper=left_upper).at(left.nonzero().squeeze(1)),
-        nodes._replace(lower=right_lower).at(right.nonzero().squeeze(1)),
-    )
+    # Lagrangian bounds of the halves from the node's own slopes, before anything is sorted again. Left: what class k
+    # loses above ``value`` goes at best to the next class, or stays with k along its steeper chord. Right: class k can
+    # only grow at the cost of the last class filled before it.
+    start, end, at = nodes.lower.gather(0, k), nodes.upper.gather(0, k), f(value)
+    rise, fall = (at - f(start)) / (value - start), (f(end) - at) / (end - value)
+    following = found.slope.masked_fill(below | (found.slope < price), torch.inf).scatter_(0, k, rise).amin(0)
+    previous = found.slope.masked_fill(above | (found.slope > price), -torch.inf).scatter_(0, k, -torch.inf).amax(0)
+    left_bound = found.bound + ((value - start).squeeze(0) * (following - found.price))
+    right_bound = found.value + ((end - value).squeeze(0) * (fall.squeeze(0) - previous)).clamp_max_(0)
+    limit = best[nodes.owner] - TOL
+    halves = []
+    for child, possible, child_bound in (
+        (nodes._replace(upper=left_upper), left, left_bound),
+        (nodes._replace(lower=right_lower), right, right_bound),
+    ):
+        child_bound = torch.maximum(child_bound, bound)
+        halves.append(child._replace(bound=child_bound).at((possible & (child_bound < limit)).nonzero().squeeze(1)))
     return _Nodes(*(torch.cat(both, -1) for both in zip(*halves, strict=True)))
 
 

@@ -24,6 +24,9 @@ from credro.credal.sets import Box, CredalSet, Hull
 MAX_NODES = 50_000
 """Search nodes a sample may take before its lower entropy is reported with a gap."""
 
+HULL_CHUNK = 1 << 20
+"""Numbers of one tensor worked on at a time for hulls: their many small operations cost more than the cache saves."""
+
 ROUNDING = 1e-13
 """How far from a bound a class is still at it, for gradients."""
 
@@ -164,7 +167,7 @@ def _hull_lower_chunk(members: Tensor) -> tuple[Tensor, Tensor]:
 def _over_hull(hull: Hull, solve: Callable[[Tensor], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     """Values (N,) and distributions (N, C), chunk by chunk."""
     M, C = hull.count, hull.shape[-1]
-    parts = [solve(hull.part(part)) for part in chunks(math.prod(hull.shape[:-1]), M * C)]
+    parts = [solve(hull.part(part)) for part in chunks(math.prod(hull.shape[:-1]), M * C, HULL_CHUNK)]
     if not parts:
         empty = torch.zeros(0, C, dtype=torch.float64, device=hull.device)
         return empty.sum(-1), empty

@@ -24,13 +24,19 @@ def hull_upper(members: Tensor, tol: float = CERTIFIED) -> tuple[Tensor, Tensor,
     most ``max_i <g, p_i> - <g, p>`` below the optimum, because it lies below its tangent.
     """
 
+    now: Tensor | None = None  # the problems still open,
+    part = flipped = scaled = members  # their members, those transposed, and room for one product
+
     def grad_hess(w: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-        part = members if len(which) == len(members) else members[which]
+        nonlocal now, part, flipped, scaled
+        if now is not which:
+            now, part = which, members.contiguous() if len(which) == len(members) else members[which]
+            # Products of untransposed matrices are several times faster.
+            flipped, scaled = part.transpose(1, 2).contiguous(), torch.empty_like(part)
         # A class that no member gives any probability plays no part: its zeros stay zeros.
         p = (w.unsqueeze(1) @ part).squeeze(1).clamp_min_(TINY)
-        grad = (part @ p.log().unsqueeze(-1)).squeeze(-1)
-        scaled = part * p.rsqrt_().unsqueeze(1)
-        return grad, scaled @ scaled.transpose(1, 2)
+        grad = (p.log().unsqueeze(1) @ flipped).squeeze(1)
+        return grad, torch.mul(part, p.reciprocal_().unsqueeze(1), out=scaled) @ flipped
 
     with torch.no_grad():
         weights, gap = minimise(grad_hess, *members.shape[:2], tol=tol, like=members)

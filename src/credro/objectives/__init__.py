@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 from credro.objectives.base import Rule
 from credro.objectives.cvar import CVaR, cvar, deltas, kept
 from credro.objectives.erm import ERM
@@ -14,6 +17,13 @@ from credro.objectives.variational import VariationalRule
 RULES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (ERM, CVaR, RandomSubset, RelativeLikelihood, IntervalRule, VariationalRule)
 }
+
+
+def rule_of(config: dict[str, Any]) -> Rule | None:
+    """The rule that ``Rule.config`` describes; None for one that is none of credro's own."""
+    kind = RULES.get(config.get("rule", ""))
+    return None if kind is None else kind(**{f.name: config[f.name] for f in fields(kind) if f.name in config})
+
 
 __all__ = [
     "ERM",
@@ -30,4 +40,5 @@ __all__ = [
     "deltas",
     "kept",
     "per_sample_loss",
+    "rule_of",
 ]

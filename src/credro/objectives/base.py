@@ -94,6 +94,13 @@ class Rule:
         """Members that must be finished before this one starts."""
         return ()
 
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """All that decides how this member is trained but its number, seed, network, data and recipe.
+
+        Two members with equal identity and equal rest are the same network, bit for bit, in whatever ensembles.
+        """
+        return {**self.config(), "members": members}
+
     def config(self) -> dict[str, Any]:
         """Name and hyper-parameters: two runs with equal ``config`` trained the same networks."""
         return {"rule": self.name, **asdict(self)}

@@ -122,3 +122,8 @@ class CVaR(Shares):
     def reduce(self, losses: Tensor, member: int, members: int, draws: torch.Generator) -> Tensor:
         """Mean of the worst ``delta_i``."""
         return cvar(losses, self.delta(member, members), remainder=self.remainder)
+
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """The share alone; the member that sees whole batches is one of a deep ensemble."""
+        delta = self.delta(member, members)
+        return {"rule": "erm"} if delta == 1 else {"rule": self.name, "delta": delta, "remainder": self.remainder}

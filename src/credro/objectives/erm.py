@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from credro.objectives.base import Rule
 
@@ -13,3 +13,7 @@ class ERM(Rule):
     """Every member minimises the mean loss; members differ by initialisation and order alone."""
 
     name: ClassVar[str] = "erm"
+
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """Nothing else decides."""
+        return {"rule": self.name}

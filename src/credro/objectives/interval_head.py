@@ -118,3 +118,7 @@ class IntervalRule(Rule):
     def describe(self, member: int, members: int) -> dict[str, Any]:
         """Nothing sets the members apart but their randomness."""
         return {}
+
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """The share alone: members do not know of each other."""
+        return self.config()

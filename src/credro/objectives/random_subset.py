@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -30,3 +30,7 @@ class RandomSubset(Shares):
             return losses[chosen].mean()
         weights = torch.ones_like(losses).index_fill_(0, chosen, 1 / delta)
         return (weights * losses).sum() / weights.sum()
+
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """The share, and what becomes of the rest."""
+        return {"rule": self.name, "delta": self.delta(member, members), "keep_rest": self.keep_rest}

@@ -79,3 +79,7 @@ class RelativeLikelihood(Rule):
     def describe(self, member: int, members: int) -> dict[str, Any]:
         """The member's threshold."""
         return {"threshold": self.threshold(member, members)} if member else {"reference": True}
+
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """The reference is a member of a deep ensemble; the others differ by threshold and, by number, by start."""
+        return {"rule": self.name, "threshold": self.threshold(member, members)} if member else {"rule": "erm"}

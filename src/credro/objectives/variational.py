@@ -128,3 +128,8 @@ class VariationalRule(Rule):
     def describe(self, member: int, members: int) -> dict[str, Any]:
         """The member's prior."""
         return {"prior": self.prior(member, members)}
+
+    def identity(self, member: int, members: int) -> dict[str, Any]:
+        """The member's own prior in place of the range."""
+        own = {k: v for k, v in self.config().items() if k not in ("prior_low", "prior_high")}
+        return {**own, "prior": self.prior(member, members)}

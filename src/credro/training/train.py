@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from credro.training.job import Job, MakeNet, check_job, count_classes
 from credro.training.progress import Display
 from credro.training.recipe import Recipe
 from credro.training.run import Run
+from credro.training.share import share_members
 
 
 class FitWarning(UserWarning):
@@ -75,10 +77,12 @@ def train(
     progress: str = "auto",
     checkpoint_seconds: float = 10.0,
     facts: dict[str, Any] | None = None,
+    share: Iterable[str | Path] = (),
 ) -> Run:
     """Train what is not yet trained of the run in ``out``; see ``credro.fit`` for the arguments.
 
-    facts: anything else the run should remember, such as where its data came from.
+    facts: anything else the run should remember, such as where its data came from. share: folders of other runs,
+    whose members are taken where they are equal to one that this run needs.
     """
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
@@ -109,7 +113,7 @@ def train(
             job = replace(job, threads=before["threads"])
         elif not threads and chosen == "processes":
             job = replace(job, threads=max(1, (os.cpu_count() or 1) // min(workers, members)))
-        run.start(
+        config = _recorded(
             {
                 "method": method.config(),
                 "members": members,
@@ -125,6 +129,8 @@ def train(
                 "versions": {"torch": torch.__version__, "python": platform.python_version()},
             }
         )
+        run.start(config)
+        share_members(run, map(Path, share), method.rule, config)
         finished = sum(_epochs_done(job, i) for i in range(members))
         with Display(members, recipe.epochs, finished, progress) as display:
             if chosen == "stacked":
@@ -142,6 +148,12 @@ def train(
     for text in warnings_for([run.done(i) or {} for i in range(members)]):
         warnings.warn(text, FitWarning, stacklevel=3)
     return run
+
+
+def _recorded(config: dict[str, Any]) -> dict[str, Any]:
+    """As it will be read back: tuples become lists."""
+    plain: dict[str, Any] = json.loads(json.dumps(config))
+    return plain
 
 
 def _epochs_done(job: Job, member: int) -> int:

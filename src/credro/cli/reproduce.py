@@ -1,0 +1,61 @@
+"""``credro reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credro.cli.options import Device, Misuse, Root, one_of
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    preset: Annotated[str, typer.Option(metavar="NAME", help="fashion, cpu or paper.")] = "fashion",
+    runs: Annotated[int | None, typer.Option(metavar="R", help="Repetitions; default: the paper's.")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks and results go.")] = Path("runs/reproduce"),
+    root: Root = None,
+    executor: Annotated[str, typer.Option(metavar="NAME", help="As for credro train.")] = "auto",
+    device: Device = "auto",
+    show: Annotated[bool, typer.Option("--list", help="Show what there is, and what is ready.")] = False,
+) -> None:
+    """Make a table or figure of the paper.
+
+    Networks are trained once and shared by all experiments in DIR; what was interrupted goes on where it stopped.
+    fashion: Fashion-MNIST and a small CNN, minutes. cpu: CIFAR-10 and ResNet-8, hours. paper: the paper's own setting.
+
+    \b
+    Examples:
+      credro reproduce --list
+      credro reproduce main --preset fashion --runs 3
+      CREDRO_DATA=~/data credro reproduce sizes --preset paper
+    """
+    from credro.experiments import EXPERIMENTS, WORLDS
+    from credro.experiments import reproduce as execute
+    from credro.experiments.tables import markdown
+
+    if show:
+        for experiment in EXPERIMENTS.values():
+            ready = [p for p in WORLDS if (out / f"{experiment.name}-{p}" / "experiment.json").exists()]
+            done = f"  (made: {', '.join(ready)})" if ready else ""
+            typer.echo(f"{experiment.name:<12} {experiment.title}{done}")
+        return
+    if name is None:
+        raise Misuse("reproduce needs NAME, one of the experiments of credro reproduce --list")
+    one_of("NAME", name, EXPERIMENTS)
+    one_of("--preset", preset, WORLDS)
+    if runs is not None and runs < 1:
+        raise Misuse(f"--runs must be at least 1, got {runs}")
+    tables = execute(
+        name,
+        preset,
+        runs=runs,
+        out=out,
+        root=root,
+        executor=executor,
+        device=device,
+        say=lambda text: typer.echo(text, err=True),
+    )
+    for table in tables:
+        typer.echo(f"\n{table.title}. {table.note}\n\n{markdown(table)}")

@@ -1,0 +1,155 @@
+"""Tables with means and deviations, and the paper's value beside ours: Markdown, CSV, LaTeX and JSON of one object."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, TypeAlias
+
+from credro.training.checkpoint import write_bytes, write_json
+
+
+@dataclass(frozen=True)
+class Number:
+    """A mean over runs. std: their standard deviation, None for one run. paper: the paper's value, where it has one."""
+
+    mean: float
+    std: float | None = None
+    paper: float | None = None
+    best: bool = False
+    digits: int = 1
+
+    @classmethod
+    def of(cls, values: Sequence[float], *, paper: float | None = None, digits: int = 1) -> Number:
+        """From one value per run."""
+        finite = [v for v in values if not math.isnan(v)]
+        if not finite:
+            return cls(math.nan, None, paper, digits=digits)
+        return cls(mean(finite), stdev(finite) if len(finite) > 1 else None, paper, digits=digits)
+
+    def text(self, plus_minus: str = " ± ") -> str:
+        """``73.6 ± 0.4``, without the paper's value."""
+        if math.isnan(self.mean):
+            return "–"
+        spread = "" if self.std is None else f"{plus_minus}{self.std:.{self.digits}f}"
+        return f"{self.mean:.{self.digits}f}{spread}"
+
+
+Entry: TypeAlias = Number | str
+
+
+@dataclass(frozen=True)
+class Table:
+    """name: of its files. note: what a reader must know, such as the setting and the unit."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    note: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def best_in_columns(rows: Sequence[Sequence[Entry]], *, lowest: Sequence[int] = ()) -> tuple[tuple[Entry, ...], ...]:
+    """Mark the best number of each column; ``lowest``: columns in which small is good."""
+    out = [list(row) for row in rows]
+    for c in range(len(out[0]) if out else 0):
+        column = [row[c] for row in out]
+        numbers = [e.mean for e in column if isinstance(e, Number) and not math.isnan(e.mean)]
+        if len(numbers) < 2:
+            continue
+        top = min(numbers) if c in lowest else max(numbers)
+        for row, entry in zip(out, column, strict=True):
+            if isinstance(entry, Number):
+                row[c] = Number(entry.mean, entry.std, entry.paper, entry.mean == top, entry.digits)
+    return tuple(tuple(row) for row in out)
+
+
+def markdown(table: Table) -> str:
+    """With the best in bold, the paper's value in brackets."""
+
+    def cell(entry: Entry) -> str:
+        if isinstance(entry, str):
+            return entry.replace("|", "\\|")
+        text = f"**{entry.text()}**" if entry.best else entry.text()
+        return text if entry.paper is None else f"{text} ({entry.paper:g})"
+
+    lines = [f"| {' | '.join(table.columns)} |", "|" + "---|" * len(table.columns)]
+    lines += [f"| {' | '.join(map(cell, row))} |" for row in table.rows]
+    return "\n".join(lines)
+
+
+def latex(table: Table) -> str:
+    """A ``booktabs`` table."""
+
+    def cell(entry: Entry) -> str:
+        if isinstance(entry, str):
+            return _escaped(entry)
+        text = entry.text(r" \pm ").replace("–", "-")
+        text = rf"\mathbf{{{text}}}" if entry.best else text
+        return f"${text}$" if entry.paper is None else f"${text}$ ({entry.paper:g})"
+
+    body = [" & ".join(map(cell, row)) + r" \\" for row in table.rows]
+    head = " & ".join(map(_escaped, table.columns)) + r" \\"
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering\small",
+        rf"\caption{{{_escaped(table.title)} {_escaped(table.note)}}}",
+        rf"\begin{{tabular}}{{{'l' + 'c' * (len(table.columns) - 1)}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def comma_separated(table: Table) -> str:
+    """Numbers in full: for every column of numbers its mean, its deviation and the paper's value."""
+    wide = [any(isinstance(row[c], Number) for row in table.rows) for c in range(len(table.columns))]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    header: list[str] = []
+    for name, numbers in zip(table.columns, wide, strict=True):
+        header += [name, f"{name} std", f"{name} paper"] if numbers else [name]
+    writer.writerow(header)
+    for row in table.rows:
+        line: list[Any] = []
+        for entry, numbers in zip(row, wide, strict=True):
+            if isinstance(entry, Number):
+                line += ["" if v is None or math.isnan(v) else v for v in (entry.mean, entry.std, entry.paper)]
+            else:
+                line += [entry, "", ""] if numbers else [entry]
+        writer.writerow(line)
+    return out.getvalue()
+
+
+def write_table(table: Table, folder: Path) -> None:
+    """The table in four formats."""
+    text = f"# {table.title}\n\n{table.note}\n\n{markdown(table)}\n"
+    write_bytes(folder / f"{table.name}.md", text.encode())
+    write_bytes(folder / f"{table.name}.csv", comma_separated(table).encode())
+    write_bytes(folder / f"{table.name}.tex", latex(table).encode())
+    write_json(folder / f"{table.name}.json", _plain(asdict(table)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%_#":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("±", r"$\pm$")
