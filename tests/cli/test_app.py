@@ -8,8 +8,8 @@ import pytest
 import credro
 from credro.cli.app import app, one_line, run
 
-COMMANDS = ["demo", "train", "evaluate", "predict", "list", "bench", "data"]
-WITH_EXAMPLES = [["train"], ["evaluate"], ["predict"], ["list"], ["bench"], ["data", "get"], ["data", "show"]]
+COMMANDS = ["demo", "train", "evaluate", "predict", "report", "reproduce", "list", "bench", "data"]
+WITH_EXAMPLES = [[name] for name in COMMANDS if name != "data"] + [["data", "get"], ["data", "show"]]
 
 
 def test_help_fits_a_screen_and_tells_a_story(cli, monkeypatch):
@@ -19,6 +19,7 @@ def test_help_fits_a_screen_and_tells_a_story(cli, monkeypatch):
     assert shown.code == 0
     assert len(lines) <= 23  # and the prompt makes 24
     assert max(map(len, lines)) <= 80
+    assert "..." not in shown.out.partition("Commands:")[2]  # every first sentence fits its line
     places = [shown.out.index(f"credro {word}") for word in ("demo", "train", "evaluate", "predict")]
     assert places == sorted(places)
     for command in COMMANDS:

@@ -48,7 +48,7 @@ def test_auroc_is_what_scikit_learn_says_of_the_networks_themselves(finished, ti
     for run in range(2):
         ensemble = credro.load(out / "runs" / f"tiny_erm_m3_run{run}")
         eu = {}
-        for name, data in {"test": sets.test, **sets.ood}.items():
+        for name, data in {"test": sets.test, **{k: read() for k, read in sets.ood.items()}}.items():
             with torch.no_grad():
                 x = ensemble.inputs(data.batch(torch.arange(len(data))))
                 p = torch.stack([net(x).softmax(-1) for net in ensemble.nets]).double().numpy()

@@ -14,9 +14,15 @@ def demo(
     samples: Annotated[int, typer.Option(help="Training images, at most 12000.", metavar="N")] = 6000,
     epochs: Annotated[int | None, typer.Option(help="Passes over the data.", metavar="N")] = None,
 ) -> None:
-    """Train, compare and look: deep ensemble, credal wrapper, EN-DRO and CreDRO on embedded data, in minutes.
+    """See the whole way on embedded data, in minutes.
 
-    Start it again after an interruption: it goes on where it stopped.
+    Trains a deep ensemble and CreDRO, reads them as four methods, compares them on test images, strangers and
+    corrupted images, and draws figures. Start it again after an interruption: it goes on where it stopped.
+
+    \b
+    Examples:
+      credro demo
+      credro demo --samples 1000 --epochs 5 --out runs/quick
     """
     from credro.demo import demo as run
 

@@ -51,7 +51,7 @@ def evaluate(
     root: Root = None,
     device: Device = "auto",
 ) -> None:
-    """Measure runs: accuracy, calibration, and how well their doubt finds strangers.
+    """Measure accuracy, calibration and how well doubt works.
 
     Every method that can read a run's members is a line of one table. All in per
     cent; AUROC is the chance that an OOD sample has a larger epistemic uncertainty

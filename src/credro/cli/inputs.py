@@ -16,11 +16,11 @@ from credro.assess import conform_to
 from credro.cli.options import one_of
 from credro.data import Data, DataError, corrupt_data, limit, load
 from credro.data.readers import READERS
-from credro.data.readers.arrays import _arrays, _samples, take_split
-from credro.data.readers.folders import _split_folders, folder
+from credro.data.readers.arrays import as_samples, read_arrays, take_split
+from credro.data.readers.folders import folder, split_folders
 from credro.data.readers.images import SUFFIXES, ImageFiles
 from credro.data.readers.labels import check_missing, read_labels
-from credro.data.readers.tables import LABELS, _encode, _frame
+from credro.data.readers.tables import LABELS, encode, read_frame
 from credro.ensemble import Ensemble
 from credro.training.checkpoint import read_json
 
@@ -84,7 +84,7 @@ def read_ood(
     if name in READERS:
         data, _ = _some_split(name, None, root, _size(name, ensemble))
     else:
-        parts = _split_folders(Path(name)) if Path(name).is_dir() else {}
+        parts = split_folders(Path(name)) if Path(name).is_dir() else {}
         place = next((str(parts[s]) for s in ("test", "val") if s in parts), name)
         data = read_unlabelled(ensemble, [place], None, root)[0]
     return name if name in READERS else Path(name).stem, conform_to(_first(data, first), ensemble.inputs.shape)
@@ -104,7 +104,7 @@ def read_unlabelled(
         if name in READERS:
             sets.append(_some_split(name, split, root, _size(name, ensemble))[0])
         elif _existing(path).is_dir():
-            parts = _split_folders(path) if split else {}
+            parts = split_folders(path) if split else {}
             images += _images_below(parts[one_of("--split", str(split), parts)] if split else path)
         elif path.suffix.lower() in SUFFIXES:
             images.append(path)
@@ -199,10 +199,10 @@ def _images_below(path: Path) -> list[Path]:
 
 
 def _array(path: Path, split: str | None) -> Data:
-    arrays = _arrays(path)
+    arrays = read_arrays(path)
     if "x" not in arrays:
         raise DataError(path, f"has no array 'x'; it has {', '.join(arrays)}")
-    samples = _samples(path, arrays["x"], None)
+    samples = as_samples(path, arrays["x"], None)
     data = Data(path.stem, samples, _no_labels(len(samples)), tuple(samples.shape[1:]))
     return take_split(path, data, split, arrays.get("split"))
 
@@ -211,7 +211,7 @@ def _table(
     ensemble: Ensemble, path: Path, split: str | None, label: str | None, *, labelled: bool
 ) -> tuple[Data, str | None]:
     """The features that the run was trained on, in its order; other columns are left alone."""
-    frame = _frame(path)
+    frame = read_frame(path)
     if len(frame) == 0:
         raise DataError(path, "holds no rows")
     if label is None:
@@ -220,7 +220,7 @@ def _table(
     features: dict[str, Any] = {}
     for column in dict.fromkeys(_source(path, name, list(frame.columns)) for name in wanted):
         values = [n[len(column) + 1 :] for n in wanted if n not in frame.columns and n.startswith(f"{column}=")]
-        names, parts = _encode(path, frame[column], values or None, "error")
+        names, parts = encode(path, frame[column], values or None, "error")
         features |= dict(zip(names, parts, strict=True))
     order = list(features) if facts(ensemble).get("columns") is None else wanted
     samples = torch.stack([torch.from_numpy(features[name]) for name in order], dim=1)

@@ -23,7 +23,9 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
     root: Root = None,
 ) -> None:
-    """List methods, nets, data, recipes, augmentations, corruptions or experiments.
+    """List methods, nets, data and the like.
+
+    WHAT is methods, nets, data, recipes, augmentations, corruptions or experiments.
 
     \b
     Examples:

@@ -29,7 +29,7 @@ def reproduce(
     Examples:
       credro reproduce --list
       credro reproduce main --preset fashion --runs 3
-      CREDRO_DATA=~/data credro reproduce sizes --preset paper
+      credro reproduce sizes --preset paper --root data --device cuda
     """
     from credro.experiments import EXPERIMENTS, WORLDS
     from credro.experiments import reproduce as execute

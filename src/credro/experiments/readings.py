@@ -123,7 +123,7 @@ def timed_scores(ensemble: Ensemble, sets: Sets, folder: Path) -> dict[str, Tens
     note = folder / "seconds.json"
     if not note.exists():
         write_json(note, {"predict": time.perf_counter() - begin, "samples": len(sets.test)})
-    return scores | {name: ensemble.scores(data) for name, data in sets.ood.items()}
+    return scores | {name: ensemble.scores(read_set()) for name, read_set in sets.ood.items()}
 
 
 def prediction_seconds(folder: Path) -> float | None:

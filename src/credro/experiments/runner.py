@@ -19,6 +19,7 @@ from credro.experiments.worlds import WORLDS, Sets, World
 from credro.methods import Method
 from credro.training.checkpoint import write_json
 from credro.training.diagnostics import FITTED
+from credro.training.job import count_classes
 from credro.training.run import Run
 from credro.training.train import FitWarning
 
@@ -131,7 +132,7 @@ def trained(cell: Cell, sets: Sets, setting: Setting) -> Ensemble:
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", FitWarning)
         ensemble = fit(
-            cell.world.net,
+            cell.world.network(count_classes(sets.train), sets.train.shape, setting.root),
             sets.train,
             method=cell.trainer,
             members=cell.members,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
-from credro.data import Data, corrupt_data, load
+from credro.data import Data, corrupt_data, data_root, load
 from credro.data.conform import conform
 from credro.data.corruptions import CORRUPTIONS
 from credro.data.noise import symmetric_noise
 from credro.data.splits import limit, split_groups
+from credro.nets import load_weights, make
 from credro.training.recipe import PRESETS, Recipe
 
 EVERYTHING = 50_000
@@ -23,12 +26,28 @@ EVERYTHING = 50_000
 
 @dataclass(frozen=True)
 class Sets:
-    """What is read and trained on, brought to one shape."""
+    """What is read and trained on, brought to one shape. Strangers are read when they are asked for."""
 
     train: Data
     held_out: Data | None  # of the training split, not trained on: for temperatures
     test: Data
-    ood: dict[str, Data] = field(default_factory=dict)
+    ood: Mapping[str, Callable[[], Data]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """Builds a network that starts from published weights; its last layer is fresh. It travels to other processes."""
+
+    net: str
+    classes: int
+    shape: tuple[int, ...]
+    path: Path
+
+    def __call__(self) -> nn.Module:
+        """A new one at every call."""
+        made = make(self.net, self.classes, self.shape)
+        load_weights(made, self.path)
+        return made
 
 
 @dataclass(frozen=True)
@@ -40,7 +59,8 @@ class World:
     test: how many test images, and how many of each stranger. corruptions: of the test images, as strangers, at all
     five severities; corrupted: how many images of each, or the name of a published set of them.
     groups: divide by group instead (patient, hospital): the share of the groups that is trained on; train_groups:
-    or which.
+    or which. size: what images are resized to as they are read. weights: a file below the data's root that the
+    networks start from.
     """
 
     name: str
@@ -54,6 +74,8 @@ class World:
     reader: Mapping[str, Any] = field(default_factory=dict)
     corruptions: tuple[str, ...] = ()
     corrupted: int | str = 1000
+    size: tuple[int, int, int] | None = None
+    weights: str = ""
     groups: float | None = None
     train_groups: tuple[int, ...] = ()
     members: int = 5
@@ -85,10 +107,32 @@ class World:
             test = test.subset(limit(len(test), self.test, 0))
         if noise:
             train = train.relabel(symmetric_noise(train.labels, noise, len(train.classes), seed=seed))
-        strangers = {name: self._stranger(name, root, test.shape) for name in self.ood} if ood else {}
+        train, test = self._sized(train), self._sized(test)
+        held_out = None if held_out is None else self._sized(held_out)
+        strangers: dict[str, Callable[[], Data]] = {}
         if ood:
-            strangers |= self._corrupted(root, test)
+            strangers = {name: partial(self._stranger, name, root, test.shape) for name in self.ood}
+            for name, severity in product(self.corruptions, range(1, 6)):
+                strangers[f"{name}-{severity}"] = partial(self._corrupted, root, test, name, severity)
         return Sets(train, held_out, test, strangers)
+
+    def network(self, classes: int, shape: tuple[int, ...], root: str | Path | None = None) -> str | Pretrained:
+        """What ``fit`` takes: the network's name, or what builds it with the weights it starts from."""
+        if not self.weights:
+            return self.net
+        path = data_root(root) / self.weights
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"world {self.name!r} starts from published weights of {self.net}, which are not at {path}: "
+                f"put torchvision's file for it there"
+            )
+        return Pretrained(self.net, classes, shape, path)
+
+    def _sized(self, data: Data) -> Data:
+        """As large as wanted, resized batch by batch: a whole set at 224 x 224 would not fit into memory."""
+        if self.size is None or data.shape == self.size:
+            return data
+        return conform(replace(data, samples=data.batch), self.size)
 
     def _stranger(self, name: str, root: str | Path | None, shape: tuple[int, ...]) -> Data:
         data = load(name, split="test", root=root)
@@ -96,18 +140,13 @@ class World:
             data = data.subset(limit(len(data), self.test, 0))
         return conform(data, shape) if data.shape != shape else data
 
-    def _corrupted(self, root: str | Path | None, test: Data) -> dict[str, Data]:
-        """The test images, or some of them, under every corruption: "fog-3" and so on."""
-        found = {}
-        if self.corruptions and isinstance(self.corrupted, int) and self.corrupted < len(test):
-            test = test.subset(limit(len(test), self.corrupted, 0))
-        for name, severity in product(self.corruptions, range(1, 6)):
-            if isinstance(self.corrupted, str):
-                data = load(self.corrupted, split="test", root=root, corruption=name, severity=severity)
-            else:
-                data = corrupt_data(test, name, severity, seed=0)
-            found[f"{name}-{severity}"] = data
-        return found
+    def _corrupted(self, root: str | Path | None, test: Data, name: str, severity: int) -> Data:
+        """The test images, or some of them, corrupted by our own code, or as published."""
+        if isinstance(self.corrupted, str):
+            published = load(self.corrupted, split="test", root=root, corruption=name, severity=severity)
+            return self._sized(published)
+        some = test.subset(limit(len(test), min(self.corrupted, len(test)), 0))
+        return corrupt_data(some, name, severity, seed=0)
 
     def _by_group(self, root: str | Path | None, seed: int) -> tuple[Data, Data | None, Data]:
         """No patient (or hospital) on two sides. Here runs differ in the division as well."""
@@ -173,7 +212,15 @@ CAMELYON = World(
 )
 ALL = tuple(CORRUPTIONS)
 CIFAR10_C = World(
-    "cifar10-c", "cifar10", "resnet50", PRESETS["paper-cifar10-c"], corruptions=ALL, corrupted="cifar10-c", runs=15
+    "cifar10-c",
+    "cifar10",
+    "resnet50",
+    PRESETS["paper-cifar10-c"],
+    corruptions=ALL,
+    corrupted="cifar10-c",
+    size=(3, 224, 224),
+    weights="weights/resnet50.pth",
+    runs=15,
 )
 CIFAR100_C = World(
     "cifar100-c", "cifar100", "wrn28-4", PRESETS["paper-cifar100-c"], corruptions=ALL, corrupted="cifar100-c", runs=15

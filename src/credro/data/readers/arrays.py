@@ -35,11 +35,11 @@ def npz(
     says which split a sample belongs to; without one the file is one whole. layout: "hwc" or "chw" where the shape
     does not tell. missing, task, classes: see ``readers.labels``.
     """
-    arrays = _arrays(path)
+    arrays = read_arrays(path)
     for option, key in (("x", x), ("y", y), ("group", group)):
         if key is not None and key not in arrays:
             raise DataError(path, f"has no array {key!r} ({option}=...); it has {', '.join(arrays)}")
-    samples = _samples(path, arrays[x], layout)
+    samples = as_samples(path, arrays[x], layout)
     count = len(samples)
     if classes is None and "classes" in arrays:
         classes = [str(name) for name in arrays["classes"].tolist()]
@@ -78,7 +78,8 @@ def take_split(path: Path, data: Data, split: str | None, marks: Any) -> Data:
     return data.subset(rows)
 
 
-def _arrays(path: Path) -> dict[str, Any]:
+def read_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of a ``.npz`` by name; an error that names the file where it is not a complete one."""
     import numpy as np
 
     try:
@@ -91,7 +92,8 @@ def _arrays(path: Path) -> dict[str, Any]:
         raise DataError(path, f"not a complete .npz of plain arrays ({error})") from error
 
 
-def _samples(path: Path, x: Any, layout: str | None) -> Tensor:
+def as_samples(path: Path, x: Any, layout: str | None) -> Tensor:
+    """Tables (N, F) as floats, images as (N, C, H, W)."""
     if layout not in (None, "hwc", "chw"):
         raise ValueError(f"layout must be 'hwc', 'chw' or None, got {layout!r}")
     if x.ndim not in (2, 3, 4) or x.dtype.kind not in "uifb":

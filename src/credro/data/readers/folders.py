@@ -37,7 +37,7 @@ def folder(
     classes: the names in the order of their numbers; None: the folders of all splits together, sorted, so that
     every split numbers them alike. size, channels, lazy: see ``image_data``.
     """
-    parts = _split_folders(path)
+    parts = split_folders(path)
     here = path
     if parts:
         if split == "test" and "test" not in parts:
@@ -104,7 +104,8 @@ def _named(
     raise not_found(name, root, [path / "CLASS" for path in looked_for])
 
 
-def _split_folders(path: Path) -> dict[str, Path]:
+def split_folders(path: Path) -> dict[str, Path]:
+    """The folders of a set's splits, by the name of the split; empty where it has none."""
     present = {sub.name.lower(): sub for sub in _subfolders(path)}
     return {
         split: next(present[name] for name in names if name in present)

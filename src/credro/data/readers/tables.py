@@ -39,7 +39,7 @@ def table(
     ``column=value``; ``categories`` gives the values of a column, so that two files come out alike. A missing text
     is 0 in all of them. A column "split" of words marks the splits. missing, task, classes: see ``readers.labels``.
     """
-    frame = _frame(path)
+    frame = read_frame(path)
     label = _label(path, list(frame.columns), label)
     for option, column in [("group", group), *(("drop", column) for column in drop)]:
         if column is not None and column not in frame:
@@ -55,7 +55,7 @@ def table(
     columns: list[str] = []
     for column in frame.columns:
         if column not in outside:
-            names, values = _encode(path, frame[column], (categories or {}).get(column), missing)
+            names, values = encode(path, frame[column], (categories or {}).get(column), missing)
             columns += names
             parts += values
     if not parts:
@@ -80,7 +80,8 @@ def table(
     return take_split(path, data, split, frame["split"].to_numpy() if "split" in frame else None)
 
 
-def _frame(path: Path) -> Any:
+def read_frame(path: Path) -> Any:
+    """A table as a pandas ``DataFrame``."""
     pandas = need("pandas")
     read = pandas.read_csv if path.suffix.lower() == ".csv" else pandas.read_parquet
     try:
@@ -110,7 +111,7 @@ def _label(path: Path, columns: list[str], label: str | None) -> str:
     return label
 
 
-def _encode(path: Path, column: Any, values: Sequence[str] | None, missing: str) -> tuple[list[str], list[Any]]:
+def encode(path: Path, column: Any, values: Sequence[str] | None, missing: str) -> tuple[list[str], list[Any]]:
     """A column as features: their names, and each as (N,) float32."""
     types = need("pandas").api.types
     if values is None and (types.is_numeric_dtype(column) or types.is_bool_dtype(column)):
