@@ -18,8 +18,10 @@ ORDER = [
     "training",
     "ensemble",
     "evaluation",
+    "sklearn",
     "assess",
     "report",
+    "experiments",
     "demo",
     "cli",
 ]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from credro.cli import bench, data, demo, evaluate, lists, predict, train
+from credro.cli import bench, data, demo, evaluate, lists, predict, report, reproduce, train
 from credro.cli.options import Misuse
 
 app = typer.Typer(
@@ -25,13 +25,14 @@ app = typer.Typer(
       credro train --data photos/ --out RUN   your own images, table or arrays
       credro evaluate RUN --ood svhn          how good, and how well it doubts
       credro predict RUN new/                 labels, intervals, abstentions
-    Exit codes: 0 done, 1 the work failed, 2 the command line is wrong.
     """,
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("report")(report.report)
+app.command("reproduce")(reproduce.reproduce)
 app.command("list")(lists.list_)
 app.command("bench")(bench.bench)
 app.add_typer(data.build(), name="data")
@@ -67,7 +68,7 @@ def command() -> Any:
     """The whole command line, ready to be called; what is seldom asked for is left out of its help."""
     whole = typer.main.get_command(app)
     for parameter in whole.params:
-        if parameter.name == "show_completion":
+        if parameter.name in ("show_completion", "install_completion"):  # docs/commands.md has them
             setattr(parameter, "hidden", True)  # noqa: B010 - only options have it
     return whole
 

@@ -11,7 +11,7 @@ from credro.cli.options import Device, Misuse, Root, one_of
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True, show_default=False)] = None,
     preset: Annotated[str, typer.Option(metavar="NAME", help="fashion, cpu or paper.")] = "fashion",
     runs: Annotated[int | None, typer.Option(metavar="R", help="Repetitions; default: the paper's.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks and results go.")] = Path("runs/reproduce"),

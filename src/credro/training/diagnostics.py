@@ -57,7 +57,7 @@ def warnings_for(records: Sequence[dict[str, Any]]) -> list[str]:
         worst = min(low, key=lambda r: float(r["train"]["accuracy"]))
         said.append(
             f"{len(low)} of {len(fits)} members have not fitted the training data (member {worst['member']}: "
-            f"{worst['train']['accuracy']:.1%} right in eval mode). Epistemic uncertainty of CreDRO is only as good as "
+            f"{worst['train']['accuracy']:.1%} right in eval mode). Epistemic uncertainty is only as good as "
             f"the fit: train longer, with less augmentation, or with a larger network."
         )
     with_delta = sorted((r for r in fits if "delta" in r), key=lambda r: float(r["delta"]))
