@@ -127,7 +127,7 @@ def assess(
             reader = ensemble.read_as(ensemble.method if method == ensemble.method.name else method)
             reader.temperatures = ensemble.temperatures if calibrated else [1.0] * len(ensemble)
             predictions = {k: reader.method.readout(reader.probs(s)) for k, s in scores.items()}
-            lines.append(_line(method, calibrated, predictions.pop(""), data.labels, predictions))
+            lines.append(line_of(method, calibrated, predictions.pop(""), data.labels, predictions))
     title = name or (ensemble.run.folder.name if ensemble.run is not None else ensemble.method.name)
     sizes = {k: len(v) for k, v in (ood or {}).items()}
     return Assessment(title, data.name, len(data), len(ensemble), sizes, tuple(lines), tuple(ensemble.warnings))
@@ -157,7 +157,7 @@ def assess_probs(
         if say is not None:
             say(f"measuring {method}")
         readout: ReadOut = make(method).readout
-        lines.append(_line(method, False, readout(known), truth, {k: readout(p) for k, p in sets.items()}))
+        lines.append(line_of(method, False, readout(known), truth, {k: readout(p) for k, p in sets.items()}))
     sizes = {k: v.shape[1] for k, v in sets.items()}
     return Assessment(name, name, known.shape[1], len(known), sizes, tuple(lines))
 
@@ -171,7 +171,10 @@ def conform_to(data: Data, shape: tuple[int, ...]) -> Data:
     return conform(data, shape)
 
 
-def _line(method: str, calibrated: bool, prediction: Prediction, labels: Tensor, ood: Mapping[str, Prediction]) -> Line:
+def line_of(
+    method: str, calibrated: bool, prediction: Prediction, labels: Tensor, ood: Mapping[str, Prediction]
+) -> Line:
+    """Every measure of one method's predictions of a labelled set, and of strangers by name."""
     eu, per_member = prediction.epistemic, member_accuracy(prediction.probs, labels)
     curve = accuracy_rejection(prediction.label == labels, eu)
     return Line(

@@ -14,6 +14,7 @@ from credro.data import Data, corrupt_data, limit, load
 from credro.ensemble import Ensemble, fit
 from credro.evaluation import accuracy_rejection
 from credro.report.figures import accuracy_rejection_curves, densities, gallery
+from credro.report.page import write_report
 from credro.training.checkpoint import write_json
 from credro.training.recipe import PRESETS
 
@@ -73,6 +74,7 @@ def demo(
             uncertainty[name] = {label: p.epistemic for label, p in found.items()}
             curves[name] = accuracy_rejection(found["test"].label == test.labels, uncertainty[name]["test"])
             if name == "credro":
+                write_report(out / "report.html", reader, test, ood=sets, name="demo")
                 gallery(
                     test.batch(torch.arange(len(test))), found["test"], test.labels, test.classes, out / "gallery.png"
                 )
@@ -82,6 +84,7 @@ def demo(
     say("")
     say(layout(assessments))
     say("")
+    say(f"a page to look at: {out / 'report.html'}")
     say(f"figures: {', '.join(str(out / f) for f in ('densities.png', 'accuracy_rejection.png', 'gallery.png'))}")
     say(f"numbers: {out / 'results.json'}   ({time.monotonic() - started:.0f} s)")
     return assessments

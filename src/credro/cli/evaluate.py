@@ -15,7 +15,6 @@ from credro.cli.options import Device, Misuse, Root, status
 
 if TYPE_CHECKING:
     from credro.assess import Assessment
-    from credro.data import Data
 
 
 def evaluate(
@@ -114,7 +113,7 @@ def _run(
     device: str,
 ) -> Assessment:
     from credro.assess import assess
-    from credro.cli.inputs import read_id, read_ood
+    from credro.cli.inputs import read_id, read_strangers
     from credro.ensemble import load
     from credro.methods import reading
 
@@ -122,37 +121,18 @@ def _run(
     say(f"{name}: loading")
     ensemble = load(folder, device=device)
     known = read_id(ensemble, data, split, root, first=limit, label=label)
-    strangers: dict[str, Data] = {}
-    for given in dict.fromkeys(ood):
-        title, stranger = read_ood(ensemble, given, known, root, first=limit)
-        strangers[given if title in strangers else title] = stranger
+    strangers = read_strangers(ensemble, ood, known, root, first=limit)
     readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
     return assess(ensemble, known, strangers, readable, name=name, say=lambda text: say(f"{name}: {text}"))
 
 
 def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) -> Assessment:
     from credro.assess import OF_PROBABILITIES, assess_probs
+    from credro.cli.inputs import named_arrays, npy
 
-    strangers = {}
-    for pair in ood:
-        name, sign, path = pair.partition("=")
-        if not sign or not name:
-            raise Misuse(f"--ood-probs takes NAME=FILE.npy, got {pair!r}")
-        strangers[name] = _array(Path(path))
+    strangers = named_arrays(ood)
     readable = None if wanted is None else [m for m in wanted if m in OF_PROBABILITIES]
-    return assess_probs(_array(probs), _array(labels), strangers, readable, name=probs.stem)
-
-
-def _array(path: Path) -> Any:
-    import numpy as np
-
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path}: not a plain .npy array ({error})") from error
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path} must be a .npy array, got an archive")
-    return array
+    return assess_probs(npy(probs), npy(labels), strangers, readable, name=probs.stem)
 
 
 def _print(found: list[Assessment], *, to_terminal: bool) -> None:

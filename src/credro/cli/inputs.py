@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from credro.assess import conform_to
-from credro.cli.options import one_of
+from credro.cli.options import Misuse, one_of
 from credro.data import Data, DataError, corrupt_data, limit, load
 from credro.data.readers import READERS
 from credro.data.readers.arrays import as_samples, read_arrays, take_split
@@ -58,7 +58,7 @@ def read_id(
         data, split = _table(ensemble, _existing(path), split, label or noted.get("label"), labelled=True)
     else:
         options: dict[str, Any] = {} if chosen in READERS else {"classes": ensemble.classes}
-        data, split = _some_split(chosen, split, root, {**options, **_size(chosen, ensemble)})
+        data, split = some_split(chosen, split, root, {**options, **_size(chosen, ensemble)})
     seen = _seen(ensemble, chosen, split, data)
     if seen == "trained" and (rest := _rest(ensemble, data)) is not None:
         warnings.warn(f"{chosen}: these are the {len(rest):,} samples that the run has not seen", stacklevel=2)
@@ -82,7 +82,7 @@ def read_ood(
             raise ValueError(f"--ood corrupt:NAME:SEVERITY needs a severity from 1 to 5, got {name!r}")
         return f"{kind}:{severity}", corrupt_data(known, kind, int(severity))
     if name in READERS:
-        data, _ = _some_split(name, None, root, _size(name, ensemble))
+        data, _ = some_split(name, None, root, _size(name, ensemble))
     else:
         parts = split_folders(Path(name)) if Path(name).is_dir() else {}
         place = next((str(parts[s]) for s in ("test", "val") if s in parts), name)
@@ -102,7 +102,7 @@ def read_unlabelled(
     for name in inputs:
         path = Path(name)
         if name in READERS:
-            sets.append(_some_split(name, split, root, _size(name, ensemble))[0])
+            sets.append(some_split(name, split, root, _size(name, ensemble))[0])
         elif _existing(path).is_dir():
             parts = split_folders(path) if split else {}
             images += _images_below(parts[one_of("--split", str(split), parts)] if split else path)
@@ -146,7 +146,7 @@ def _size(name: str, ensemble: Ensemble) -> dict[str, Any]:
     return {"size": ensemble.inputs.shape[1:]} if resizes else {}
 
 
-def _some_split(name: str, split: str | None, root: Path | None, options: dict[str, Any]) -> tuple[Data, str | None]:
+def some_split(name: str, split: str | None, root: Path | None, options: dict[str, Any]) -> tuple[Data, str | None]:
     """The split asked for, else test, else val, else all of what has no splits; and which it was."""
     if split is not None:
         return load(name, split=split, root=root, **options), split
@@ -244,4 +244,39 @@ def _source(path: Path, feature: str, columns: list[str]) -> str:
     found = next((c for c in columns if feature.startswith(f"{c}=")), None)
     if found is None:
         raise DataError(path, f"has no column {feature.partition('=')[0]!r}, which the run was trained on")
+    return found
+
+
+def npy(path: Path) -> Any:
+    """One plain array from a ``.npy`` file."""
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path}: not a plain .npy array ({error})") from error
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} must be a .npy array, got an archive")
+    return array
+
+
+def named_arrays(pairs: Sequence[str]) -> dict[str, Any]:
+    """``["letters=letters.npy"]`` as arrays by name."""
+    found = {}
+    for pair in pairs:
+        name, sign, path = pair.partition("=")
+        if not sign or not name:
+            raise Misuse(f"--ood-probs takes NAME=FILE.npy, got {pair!r}")
+        found[name] = npy(Path(path))
+    return found
+
+
+def read_strangers(
+    ensemble: Ensemble, names: Sequence[str], known: Data, root: Path | None, *, first: int | None
+) -> dict[str, Data]:
+    """Every OOD set that was named, by a short title where that says which."""
+    found: dict[str, Data] = {}
+    for given in dict.fromkeys(names):
+        title, stranger = read_ood(ensemble, given, known, root, first=first)
+        found[given if title in found else title] = stranger
     return found

@@ -1,0 +1,136 @@
+"""``credro report``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credro.cli.options import Device, Misuse, Root, one_of, status
+
+if TYPE_CHECKING:
+    pass
+
+
+def report(
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", hidden=True, show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: RUN/report.html, or report.html without a run.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="ID set. Default: the one the run was trained on.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its split. Default: test, or val; all of a file without.")
+    ] = None,
+    ood: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DATA", help="OOD set, folder or file, or corrupt:fog:3; repeat it."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read the members by another method of their training rule.")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Without the temperatures of a calibrated run.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Only so many samples of each set, by a seeded shuffle.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
+    probs: Annotated[
+        Path | None, typer.Option(metavar="NPY", help="Your own ensemble: probabilities (M, N, C).")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="NPY", help="Its labels (N,); or --data, whose samples are then shown.")
+    ] = None,
+    ood_probs: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=NPY", help="Its probabilities on an OOD set; repeat it.")
+    ] = None,
+    root: Root = None,
+    device: Device = "auto",
+) -> None:
+    """Write one HTML page about a run, to open anywhere.
+
+    A summary in words, densities of epistemic uncertainty, accuracy under
+    rejection with a slider, calibration, the most and least certain samples with
+    their intervals, and tables of every reading and member.
+
+    \b
+    Examples:
+      credro report RUN --ood svhn --ood corrupt:fog:3
+      credro report RUN --data new.csv --label outcome --out new.html
+      credro report --probs p.npy --labels y.npy --ood-probs letters=q.npy
+    """
+    if (run is None) == (probs is None):
+        raise Misuse("name a RUN, or give --probs and --labels of your own ensemble; see credro report --help")
+    if probs is not None and ood:
+        raise Misuse("--ood needs a RUN to predict it; --ood-probs NAME=FILE.npy is for your own ensemble")
+    if limit is not None and limit < 1:
+        raise Misuse(f"--limit must be at least 1, got {limit}")
+    if method is not None:
+        from credro.methods import METHODS
+
+        one_of("--method", method, METHODS)
+    with status() as say:
+        if run is not None:
+            target = out or run / "report.html"
+            warned = _of_run(target, run, say, data, split, ood or [], method, plain, limit, label, root, device)
+        else:
+            target, warned = out or Path("report.html"), []
+            _own(target, Path(str(probs)), labels, ood_probs or [], method, data, split, label, root)
+    for warning in warned:
+        print(f"note: {warning}", file=sys.stderr)
+    typer.echo(f"report: {target} ({target.stat().st_size / 1024:,.0f} KiB)")
+
+
+def _of_run(
+    out: Path,
+    run: Path,
+    say: Callable[[str], None],
+    data: str | None,
+    split: str | None,
+    ood: list[str],
+    method: str | None,
+    plain: bool,
+    limit: int | None,
+    label: str | None,
+    root: Path | None,
+    device: str,
+) -> list[str]:
+    """Write the report on a run; what its fit says against it."""
+    from credro.cli.inputs import read_id, read_strangers
+    from credro.ensemble import load
+    from credro.report.page import write_report
+
+    say("loading")
+    ensemble = load(run, method=method, device=device)
+    known = read_id(ensemble, data, split, root, first=limit, label=label)
+    strangers = read_strangers(ensemble, ood, known, root, first=limit)
+    write_report(out, ensemble, known, ood=strangers, plain=plain, say=say)
+    return ensemble.warnings
+
+
+def _own(
+    out: Path,
+    probs: Path,
+    labels: Path | None,
+    ood: list[str],
+    method: str | None,
+    data: str | None,
+    split: str | None,
+    label: str | None,
+    root: Path | None,
+) -> None:
+    """Write the report on the probabilities of somebody's own ensemble."""
+    from credro.cli.inputs import named_arrays, npy, some_split
+    from credro.report.page import write_report
+
+    if (labels is None) == (data is None):
+        raise Misuse("--probs needs --labels, or --data with the samples and their labels")
+    strangers = named_arrays(ood)
+    if labels is not None:
+        truth: Any = npy(labels)
+    else:
+        truth = some_split(str(data), split, root, {} if label is None else {"label": label})[0]
+    write_report(out, npy(probs), truth, ood=strangers, method=method, name=probs.stem)

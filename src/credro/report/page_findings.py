@@ -1,0 +1,77 @@
+"""What a report is made from, and the frame of a section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from credro.assess import Assessment, Line
+from credro.readouts import Prediction
+from credro.report.page_markup import Html, el
+from credro.report.page_numbers import Booleans, Floats, Rejection, picks, rejection
+from credro.report.page_samples import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Everything that the page tells. line: of the reading that it is about. ood: EU of strangers by name.
+
+    config: the run's, None for somebody's own probabilities. records: what each member noted at the end of training.
+    """
+
+    assessment: Assessment
+    line: Line
+    prediction: Prediction
+    samples: Samples
+    ood: dict[str, Floats]
+    config: dict[str, Any] | None
+    records: Sequence[dict[str, Any]]
+    temperatures: Sequence[float]
+    each: int
+
+    @property
+    def eu(self) -> Floats:
+        """EU of the ID samples (N,)."""
+        return self.samples.eu
+
+    @cached_property
+    def correct(self) -> Booleans:
+        """Which predictions are right (N,)."""
+        found: Booleans = self.samples.mean.argmax(1) == self.samples.labels
+        return found
+
+    @cached_property
+    def rejection(self) -> Rejection:
+        """The slider's numbers."""
+        return rejection(self.correct, self.eu, self.ood)
+
+    @cached_property
+    def groups(self) -> dict[str, list[int]]:
+        """The samples of the gallery."""
+        return picks(self.eu, self.samples.mean.max(1), self.correct, self.each)
+
+    @property
+    def unit(self) -> str:
+        """What EU is measured in."""
+        return "nats" if self.prediction.set is None or self.prediction.measure != "width" else "interval width"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page. short: its name in the navigation. data: what the script reads."""
+
+    key: str
+    title: str
+    short: str
+    intro: str
+    content: Html
+    data: dict[str, Any] | None = None
+
+    @property
+    def html(self) -> Html:
+        """Heading and introduction beside the content."""
+        head = el("div", el("h2", self.title, id=f"{self.key}-heading"), el("p", self.intro), class_="intro")
+        body = el("div", self.content, class_="content")
+        return el("section", head, body, id=self.key, aria_labelledby=f"{self.key}-heading")

@@ -1,0 +1,389 @@
+"""A credal ensemble as a scikit-learn classifier, for tables and for images.
+
+It trains through ``credro.fit`` and keeps nothing on disk, so it clones, pickles and searches like any other estimator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import multiprocessing
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+try:
+    from joblib import effective_n_jobs
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.class_weight import compute_class_weight
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError(
+        f"credro.sklearn needs scikit-learn 1.6 or later ({error}): pip install 'credro[sklearn]'"
+    ) from error
+
+from credro.credal.decisions import RULES, decide
+from credro.data import split
+from credro.data.base import Data
+from credro.data.stats import channel_stats
+from credro.ensemble import Ensemble, fit
+from credro.evaluation import Threshold, threshold
+from credro.methods import Method, make
+from credro.objectives import Rule
+from credro.readouts import Prediction
+from credro.training.recipe import Recipe
+from credro.training.train import FitWarning
+
+Array = npt.NDArray[Any]
+MakeNet = Callable[[Any, int], nn.Module]
+
+MOST_COPIES = 4.0
+"""Sample weights repeat rows; the training set grows at most by this factor."""
+
+
+class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A credal ensemble of neural networks: labels, probability intervals, and exact epistemic uncertainty.
+
+    method: "credro", "de", "crewra", ... (``credro list methods``). method_options: its options, ``{"delta_g": 0.7}``.
+    net: "mlp" for tables, a network for images (``credro list nets``), or a function
+        ``(n_features, n_classes) -> nn.Module``; it gets the shape of one sample where X has more than two dimensions.
+    members, epochs, batch_size, lr, optimiser, weight_decay: M and the recipe. batch_size "auto": N / 16 within 64 and
+        256, but at least four batches an epoch.
+    recipe_options: any other field of ``credro.Recipe``, such as ``{"augment": "crop-flip"}``.
+    class_weight: None, "balanced" or a dict; multiplies the samples' losses.
+    calibrate: False, or the share of the rows held out of training to fit a temperature per member on.
+    max_epistemic: abstain where epistemic uncertainty reaches it; None never does. See ``choose_threshold``.
+    decision_rule: how ``predict_set`` decides (``credro.decide``).
+    scale: standardise the features (the channels of images). missing: "error", or "mean": NaN becomes the mean.
+    out: folder to keep the run in, resumable; None keeps none. executor, device: see ``credro.fit``.
+    n_jobs: processes, where training uses any; inside a worker process it is 1. verbose: show progress.
+    random_state: an int is the recipe's seed.
+
+    Learned: classes_, n_features_in_, feature_names_in_ (if X had names), ensemble_ (``credro.Ensemble``),
+    max_epistemic_, threshold_ (None before ``choose_threshold``), records_ (how each member fits, its delta).
+    """
+
+    def __init__(
+        self,
+        method: str | Method = "credro",
+        *,
+        net: str | MakeNet = "mlp",
+        members: int = 5,
+        epochs: int = 40,
+        batch_size: int | str = "auto",
+        lr: float = 3e-3,
+        optimiser: str = "adamw",
+        weight_decay: float = 0.1,
+        method_options: dict[str, Any] | None = None,
+        recipe_options: dict[str, Any] | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        calibrate: float | bool = False,
+        max_epistemic: float | None = None,
+        decision_rule: str = "maximality",
+        scale: bool = True,
+        missing: str = "error",
+        out: str | Path | None = None,
+        executor: str = "auto",
+        n_jobs: int | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        """Nothing is checked or done before ``fit``."""
+        self.method = method
+        self.net = net
+        self.members = members
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.optimiser = optimiser
+        self.weight_decay = weight_decay
+        self.method_options = method_options
+        self.recipe_options = recipe_options
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.max_epistemic = max_epistemic
+        self.decision_rule = decision_rule
+        self.scale = scale
+        self.missing = missing
+        self.out = out
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CredalClassifier:
+        """Train the ensemble. The result does not depend on the order of the rows.
+
+        X: (N, features), or (N, height, width) or (N, channels, height, width) for an image network. y: (N,) labels.
+        sample_weight: (N,). Rows are repeated in proportion: exactly for small whole numbers, with random rounding
+        otherwise. A weight of 0 leaves the row out.
+        """
+        self._check_settings()
+        X, y = self._checked(X, y, reset=True)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            used = sample_weight > 0
+            X, y, sample_weight = X[used], y[used], sample_weight[used]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
+        seed = self._seed()
+        order = _row_order(X, codes)
+        X, codes = X[order], codes[order]
+        copies = np.ones(len(X), int) if sample_weight is None else _copies(sample_weight[order], seed)
+
+        columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        names = tuple(map(str, self.classes_))
+        data = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
+        held_out, rows = None, torch.arange(len(data))
+        if self.calibrate:
+            aside, rows = split(data, self.calibrate, seed=seed)
+            held_out = data.subset(_repeated(aside, copies))
+        data = data.subset(_repeated(rows, copies))
+        data = _standardised(data) if self.scale else replace(data, prepared=True)
+        if held_out is not None:
+            held_out = replace(held_out, mean=data.mean, std=data.std, prepared=data.prepared)
+
+        with tempfile.TemporaryDirectory(prefix="credro-") as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitWarning)  # said below, when calibration may have settled it
+            ensemble = fit(
+                self.net if isinstance(self.net, str) else partial(self.net, _size(data.shape), len(names)),
+                data,
+                method=self._method(),
+                members=_plain(self.members),
+                recipe=self._recipe(len(data), seed),
+                out=self.out or folder,
+                **self._execution(),
+                device=self.device,
+                calibrate=held_out,
+                loss=self._loss(codes.repeat(copies)),
+                progress="auto" if self.verbose else "none",
+                checkpoint_seconds=10.0 if self.out else math.inf,
+            )
+            self.records_, concerns = ensemble.records, ensemble.warnings
+        for text in concerns:
+            warnings.warn(text, FitWarning, stacklevel=2)
+        self.ensemble_ = ensemble if self.out else _without_run(ensemble)
+        self.max_epistemic_ = math.inf if self.max_epistemic is None else float(self.max_epistemic)
+        self.threshold_: Threshold | None = None
+        return self
+
+    def prediction(self, X: Any) -> Prediction:
+        """Everything at once, as tensors: probs (M, N, C), mean, set, lower, upper, epistemic, aleatoric, total."""
+        check_is_fitted(self)
+        X, _ = self._checked(X, reset=False)
+        return self.ensemble_.predict(torch.tensor(X))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label (N,) of every row, also of those that ``abstains`` would leave unanswered."""
+        return self._labels(self.prediction(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Point probabilities (N, C), ordered as ``classes_``: the members' mean; CreDE's intersection probability."""
+        return _numpy(self.prediction(X).mean)
+
+    def predict_interval(self, X: Any) -> Array:
+        """Lower and upper probability (N, C, 2) of each class; of a method without a credal set, the members' range."""
+        prediction = self.prediction(X)
+        return np.stack([_numpy(prediction.lower), _numpy(prediction.upper)], -1)
+
+    def predict_set(self, X: Any) -> Array:
+        """The classes that remain possible, boolean (N, C), by ``decision_rule``; one only without a credal set."""
+        prediction = self.prediction(X)
+        if prediction.set is None:
+            return _numpy(np.eye(len(self.classes_), dtype=bool)[prediction.label.numpy()])
+        return _numpy(decide(prediction.set, self.decision_rule))
+
+    def epistemic(self, X: Any) -> Array:
+        """Epistemic uncertainty (N,): what more data would settle. Entropy gap, or interval width for two classes."""
+        return _numpy(self.prediction(X).epistemic)
+
+    def aleatoric(self, X: Any) -> Array:
+        """Aleatoric uncertainty (N,), in nats: the least entropy in the credal set."""
+        return _numpy(self.prediction(X).aleatoric)
+
+    def total(self, X: Any) -> Array:
+        """Total uncertainty (N,), in nats: the greatest entropy in the credal set."""
+        return _numpy(self.prediction(X).total)
+
+    def abstains(self, X: Any) -> Array:
+        """Where (N,) epistemic uncertainty reaches ``max_epistemic_``: better no answer than ``predict``'s."""
+        epistemic = self.epistemic(X)
+        return _numpy(~(epistemic < self.max_epistemic_))
+
+    def choose_threshold(self, X: Any, y: Any, *, max_error: float = 0.05, confidence: float = 0.95) -> Threshold:
+        """Set ``max_epistemic_`` so that at most ``max_error`` of the answers are wrong, and say how it was shown.
+
+        X, y: held-out rows of the same distribution, used for nothing else. See ``credro.threshold``. Where no
+        threshold can be shown to hold the error, every row is left unanswered.
+        """
+        prediction = self.prediction(X)
+        y = np.asarray(y)
+        if y.shape != (len(prediction),):
+            raise ValueError(f"y must have one label per row, shape ({len(prediction)},), got {y.shape}")
+        correct = self._labels(prediction) == y
+        self.threshold_ = threshold(_numpy(prediction.epistemic), correct, max_error, confidence)
+        self.max_epistemic_ = self.threshold_.threshold
+        return self.threshold_
+
+    def __sklearn_tags__(self) -> Any:
+        """NaN is welcome where ``missing`` says so."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "mean"
+        return tags
+
+    def _check_settings(self) -> None:
+        """What neither the recipe nor the method checks."""
+        if self.decision_rule not in RULES:
+            raise ValueError(f"decision_rule must be one of {', '.join(RULES)}, got {self.decision_rule!r}")
+        if self.missing not in ("error", "mean"):
+            raise ValueError(f"missing must be 'error' or 'mean', got {self.missing!r}")
+        if self.missing == "mean" and not self.scale:
+            raise ValueError("missing='mean' needs scale=True: it is the scaling that knows the means")
+        if self.calibrate is not False and not (self.calibrate is not True and 0 < self.calibrate < 1):
+            raise ValueError(f"calibrate must be False or a share of the rows in (0, 1), got {self.calibrate!r}")
+
+    def _checked(self, X: Any, y: Any = None, *, reset: bool) -> tuple[Array, Any]:
+        """X as floats (images of bytes stay bytes), y as it is. reset: learn what X is like; else compare with it."""
+        images = self.net != "mlp"
+        settings: dict[str, Any] = {
+            "dtype": [np.float32, np.uint8] if images else np.float32,
+            "allow_nd": images,
+            "ensure_all_finite": "allow-nan" if self.missing == "mean" else True,
+        }
+        if reset:
+            X, y = validate_data(self, X, y, **settings)
+            check_classification_targets(y)
+        else:
+            X = validate_data(self, X, reset=False, **settings)
+        if X.ndim == 2:
+            X = X.astype(np.float32, copy=False)
+        elif X.ndim == 3 and isinstance(self.net, str):
+            X = X[:, None]  # grey images have one channel
+        if reset:
+            self._dtype = X.dtype
+        elif X.dtype != self._dtype:
+            raise ValueError(f"X must hold {self._dtype} images, as in fit, got {X.dtype}")
+        return X, y
+
+    def _labels(self, prediction: Prediction) -> Array:
+        labels: Array = self.classes_[prediction.label.numpy()]
+        return labels
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _method(self) -> Method:
+        if isinstance(self.method, Method):
+            if self.method_options:
+                raise ValueError("method_options go with a method's name: this method has its options already")
+            return self.method
+        return make(self.method, **_plain(self.method_options or {}))
+
+    def _recipe(self, rows: int, seed: int) -> Recipe:
+        auto = min(256, max(64, rows // 16), max(8, rows // 4))
+        size = auto if self.batch_size == "auto" else self.batch_size
+        given = {"epochs": self.epochs, "batch_size": size, "lr": self.lr, "optimiser": self.optimiser}
+        given |= {"weight_decay": self.weight_decay, "seed": seed}
+        return Recipe(**_plain({**given, **(self.recipe_options or {})}))
+
+    def _loss(self, codes: Array) -> WeightedLoss | None:
+        """Class weights with a mean of 1 over the training rows, so that they do not change the size of a step."""
+        if self.class_weight is None:
+            return None
+        rule = self._method().rule
+        if type(rule).loss is not Rule.loss:
+            raise ValueError(
+                f"class_weight cannot be used with method {self.method!r}, whose rule {rule.name!r} has a loss of its "
+                f"own: give sample_weight, which repeats rows"
+            )
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+        return WeightedLoss(tuple((weights / weights[codes].mean()).tolist()))
+
+    def _execution(self) -> dict[str, Any]:
+        """Executor and workers. A worker process starts no processes of its own (a daemonic one may not)."""
+        if multiprocessing.parent_process() is None:
+            return {"executor": self.executor, "workers": effective_n_jobs(self.n_jobs)}
+        return {"executor": "sequential" if self.executor == "processes" else self.executor, "workers": 1}
+
+
+@dataclass(frozen=True)
+class WeightedLoss:
+    """Cross-entropy (B,) times the weight of the sample's class. A class, so that it travels to other processes."""
+
+    weights: tuple[float, ...]
+
+    def __call__(self, logits: Tensor, target: Tensor) -> Tensor:
+        """logits: (B, C), target: (B,)."""
+        weights = logits.new_tensor(self.weights)
+        return nn.functional.cross_entropy(logits, target, weight=weights, reduction="none")
+
+
+def _row_order(X: Array, codes: Array) -> npt.NDArray[np.intp]:
+    """An order of the rows that depends on their contents alone: by a hash, then by class."""
+    rows = np.ascontiguousarray(X)
+    keys = [int.from_bytes(hashlib.blake2b(row, digest_size=8).digest(), "little") for row in rows]
+    return np.lexsort((codes, np.array(keys, np.uint64)))
+
+
+def _copies(weights: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.int_]:
+    """How often to repeat each row (N,): in proportion to its weight, on average exactly.
+
+    One copy stands for the greatest common divisor of whole weights, else for the smallest weight; for more where the
+    set would grow beyond ``MOST_COPIES``. What is left over is rounded by systematic sampling.
+    """
+    whole = bool((weights == np.round(weights)).all()) and weights.max() < 2**53
+    unit = float(np.gcd.reduce(weights.astype(np.int64))) if whole else weights.min()
+    ends = np.cumsum(weights / max(unit, weights.mean() / MOST_COPIES))
+    ends = np.where(np.isclose(ends, np.round(ends), rtol=0, atol=1e-6), np.round(ends), ends)
+    shift = np.random.default_rng(seed).random()
+    return np.diff(np.floor(ends + shift), prepend=0).astype(int)
+
+
+def _repeated(rows: Tensor, copies: Array) -> Tensor:
+    return rows.repeat_interleave(torch.from_numpy(copies)[rows])
+
+
+def _standardised(data: Data) -> Data:
+    """The set with its own mean and deviation. What varies by less than single precision shows is a constant."""
+    mean, std = channel_stats(data)
+    return replace(data, mean=mean, std=tuple(s if s > 1e-6 * abs(m) else 1.0 for m, s in zip(mean, std, strict=True)))
+
+
+def _size(shape: tuple[int, ...]) -> int | tuple[int, ...]:
+    return shape[0] if len(shape) == 1 else shape
+
+
+def _without_run(ensemble: Ensemble) -> Ensemble:
+    """The ensemble by itself: the folder it was trained in is gone."""
+    alone = Ensemble(ensemble.nets, ensemble.method, ensemble.inputs, ensemble.classes, ensemble.device)
+    alone.temperatures = ensemble.temperatures
+    return alone
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers, which searches over parameters like to give, as Python's."""
+    if isinstance(value, dict):
+        return {key: _plain(v) for key, v in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _numpy(x: Any) -> Array:
+    array: Array = np.asarray(x)
+    return array

@@ -1,0 +1,67 @@
+import re
+
+import numpy as np
+import pytest
+
+
+def test_a_run_writes_beside_itself(place, cli):
+    shown = cli("report", place / "credro", "--ood", "fashion-mini-letters", "--ood", "corrupt:fog:3", "--limit", 60)
+    assert shown.code == 0
+    file = place / "credro" / "report.html"
+    assert shown.out.startswith(f"report: {file} (")
+    assert "have not fitted the training data" in shown.err
+    text = file.read_text()
+    assert "60 samples of digits, against fashion-mini-letters, fog:3" in text
+    assert "trained on 1,197 samples of digits" in text
+    assert text.count("<img ") == 18
+
+
+def test_another_reading_and_place(place, cli, tmp_path):
+    out = tmp_path / "deep" / "page.html"
+    assert cli("report", place / "de", "--method", "crewra", "--limit", 40, "--out", out).code == 0
+    text = out.read_text()
+    assert "were trained by DE on" in text
+    assert "read as CreWra" in text
+
+
+def test_rows_of_a_table_are_shown(place, cli, tmp_path):
+    out = tmp_path / "page.html"
+    assert cli("report", place / "table", "--data", place / "labelled.csv", "--out", out).code == 0
+    text = out.read_text()
+    assert re.search(r">colour</dt><dd>(red|blue|green)</dd>", text)
+    assert ">size</dt>" in text
+    assert "8 samples of labelled" in text
+
+
+def test_an_ensemble_of_ones_own(place, cli, tmp_path, monkeypatch):
+    draw = np.random.default_rng(1)
+    for name, shape in {"p": (4, 500), "q": (4, 20)}.items():
+        np.save(tmp_path / f"{name}.npy", draw.dirichlet(np.ones(10), shape))
+    np.save(tmp_path / "y.npy", draw.integers(0, 10, 500))
+    monkeypatch.chdir(tmp_path)
+    assert cli("report", "--probs", "p.npy", "--labels", "y.npy", "--ood-probs", "far=q.npy").code == 0
+    assert "500 samples of p, against far" in (tmp_path / "report.html").read_text()
+    assert cli("report", "--probs", "p.npy", "--data", "digits", "--out", "shown.html").code == 0
+    assert (tmp_path / "shown.html").read_text().count("<img ") == 18
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nowhere"], 1, "nowhere is not a run"),
+        ([], 2, "name a RUN"),
+        (["{}/de", "--probs", "p.npy"], 2, "name a RUN, or give --probs"),
+        (["--probs", "p.npy"], 2, "--probs needs --labels"),
+        (["--probs", "p.npy", "--labels", "y.npy", "--ood", "svhn"], 2, "--ood needs a RUN"),
+        (["--probs", "p.npy", "--labels", "y.npy", "--ood-probs", "q.npy"], 2, "--ood-probs takes NAME=FILE.npy"),
+        (["{}/de", "--method", "bayes"], 2, "--method must be one of"),
+        (["{}/de", "--method", "credro"], 1, "These read it: de, crewra"),
+        (["{}/de", "--limit", "0"], 2, "--limit must be at least 1"),
+        (["{}/de", "--ood", "svnh"], 1, "did you mean 'svhn'?"),
+    ],
+)
+def test_errors_are_one_line(place, cli, arguments, code, message):
+    shown = cli("report", *(a.format(place) for a in arguments))
+    assert shown.code == code
+    assert message in shown.err
+    assert shown.err.count("\n") == 1
