@@ -5,6 +5,7 @@ It trains through ``credro.fit`` and keeps nothing on disk, so it clones, pickle
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 import multiprocessing
@@ -41,10 +42,12 @@ from credro.data.stats import channel_stats
 from credro.ensemble import Ensemble, fit
 from credro.evaluation import Threshold, threshold
 from credro.methods import Method, make
+from credro.nets import MLP, make_under_seed
+from credro.nets import make as make_net
 from credro.objectives import Rule
 from credro.readouts import Prediction
 from credro.training.recipe import Recipe
-from credro.training.train import FitWarning
+from credro.training.train import FitWarning, pick_device
 
 Array = npt.NDArray[Any]
 MakeNet = Callable[[Any, int], nn.Module]
@@ -62,8 +65,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     members, epochs, batch_size, lr, optimiser, weight_decay: M and the recipe. batch_size "auto": N / 16 within 64 and
         256, but at least four batches an epoch.
     recipe_options: any other field of ``credro.Recipe``, such as ``{"augment": "crop-flip"}``.
-    class_weight: None, "balanced" or a dict; multiplies the samples' losses.
-    calibrate: False, or the share of the rows held out of training to fit a temperature per member on.
+    class_weight: None, "balanced" or a dict; multiplies the samples' losses, or, where the method has a loss of its own
+        (CreDE), their weights.
+    calibrate: False, or the share of the distinct rows that is held out to fit a temperature per member on.
     max_epistemic: abstain where epistemic uncertainty reaches it; None never does. See ``choose_threshold``.
     decision_rule: how ``predict_set`` decides (``credro.decide``).
     scale: standardise the features (the channels of images). missing: "error", or "mean": NaN becomes the mean.
@@ -141,36 +145,41 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
-        seed = self._seed()
-        order = _row_order(X, codes)
+        seed, method, names = self._seed(), self._method(), tuple(map(str, self.classes_))
+        order, kind = _by_contents(X, codes)
         X, codes = X[order], codes[order]
-        copies = np.ones(len(X), int) if sample_weight is None else _copies(sample_weight[order], seed)
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight[order]
+        class_weights = self._class_weights(codes, weights)
+        if own_loss := type(method.rule).loss is not Rule.loss:
+            weights = weights * class_weights[codes]
+        rows = np.arange(len(X)).repeat(_copies(weights, seed))
 
         columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
-        names = tuple(map(str, self.classes_))
-        data = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
-        held_out, rows = None, torch.arange(len(data))
-        if self.calibrate:
-            aside, rows = split(data, self.calibrate, seed=seed)
-            held_out = data.subset(_repeated(aside, copies))
-        data = data.subset(_repeated(rows, copies))
+        whole = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
+        held = np.zeros(len(rows), bool)
+        if self.calibrate:  # by distinct rows: copies of one never fall on both sides
+            aside, _ = split(torch.from_numpy(codes[np.unique(kind, return_index=True)[1]]), self.calibrate, seed=seed)
+            held = np.isin(kind[rows], aside.numpy())
+        data = whole.subset(torch.from_numpy(rows[~held]))
         data = _standardised(data) if self.scale else replace(data, prepared=True)
-        if held_out is not None:
-            held_out = replace(held_out, mean=data.mean, std=data.std, prepared=data.prepared)
+        if isinstance(self.net, str):
+            self._build = partial(make_net, self.net, classes=len(names), shape=data.shape)
+        else:
+            self._build = partial(self.net, data.shape[0] if len(data.shape) == 1 else data.shape, len(names))
 
         with tempfile.TemporaryDirectory(prefix="credro-") as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore", FitWarning)  # said below, when calibration may have settled it
             ensemble = fit(
-                self.net if isinstance(self.net, str) else partial(self.net, _size(data.shape), len(names)),
+                self.net if isinstance(self.net, str) else self._build,
                 data,
-                method=self._method(),
+                method=method,
                 members=_plain(self.members),
                 recipe=self._recipe(len(data), seed),
                 out=self.out or folder,
                 **self._execution(),
                 device=self.device,
-                calibrate=held_out,
-                loss=self._loss(codes.repeat(copies)),
+                calibrate=whole.subset(torch.from_numpy(rows[held])) if self.calibrate else None,
+                loss=None if own_loss or self.class_weight is None else WeightedLoss(tuple(class_weights.tolist())),
                 progress="auto" if self.verbose else "none",
                 checkpoint_seconds=10.0 if self.out else math.inf,
             )
@@ -186,7 +195,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Everything at once, as tensors: probs (M, N, C), mean, set, lower, upper, epistemic, aleatoric, total."""
         check_is_fitted(self)
         X, _ = self._checked(X, reset=False)
-        return self.ensemble_.predict(torch.tensor(X))
+        ensemble, x = self.ensemble_, torch.tensor(X)
+        scores = _exact_scores(ensemble, x) if isinstance(ensemble.nets[0], MLP) else ensemble.scores(x)
+        return ensemble.method.readout(ensemble.probs(scores))
 
     def predict(self, X: Any) -> Array:
         """The most probable label (N,) of every row, also of those that ``abstains`` would leave unanswered."""
@@ -239,6 +250,30 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.threshold_ = threshold(_numpy(prediction.epistemic), correct, max_error, confidence)
         self.max_epistemic_ = self.threshold_.threshold
         return self.threshold_
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Weights in place of networks: not every network pickles, and another machine may have other devices."""
+        state: dict[str, Any] = super().__getstate__()
+        if "ensemble_" not in state:
+            return state
+        ensemble = state["ensemble_"]
+        kept = {**vars(ensemble), "nets": [{k: v.cpu() for k, v in net.state_dict().items()} for net in ensemble.nets]}
+        del kept["device"]
+        return {**state, "ensemble_": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Build the networks again."""
+        super().__setstate__(state)
+        if "ensemble_" not in state:
+            return
+        kept, nets = dict(state["ensemble_"]), []
+        device = kept["device"] = pick_device(self.device)
+        for i, weights in enumerate(kept["nets"]):
+            net = kept["method"].rule.convert(make_under_seed(self._build, i), i, len(kept["nets"]))
+            net.load_state_dict(weights)
+            nets.append(net.to(device, memory_format=torch.channels_last).eval())
+        self.ensemble_ = Ensemble.__new__(Ensemble)
+        vars(self.ensemble_).update(kept, nets=nets)
 
     def __sklearn_tags__(self) -> Any:
         """NaN is welcome where ``missing`` says so."""
@@ -303,18 +338,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given |= {"weight_decay": self.weight_decay, "seed": seed}
         return Recipe(**_plain({**given, **(self.recipe_options or {})}))
 
-    def _loss(self, codes: Array) -> WeightedLoss | None:
-        """Class weights with a mean of 1 over the training rows, so that they do not change the size of a step."""
-        if self.class_weight is None:
-            return None
-        rule = self._method().rule
-        if type(rule).loss is not Rule.loss:
-            raise ValueError(
-                f"class_weight cannot be used with method {self.method!r}, whose rule {rule.name!r} has a loss of its "
-                f"own: give sample_weight, which repeats rows"
-            )
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        return WeightedLoss(tuple((weights / weights[codes].mean()).tolist()))
+    def _class_weights(self, codes: Array, weights: Array) -> npt.NDArray[np.float64]:
+        """Weights (C,) with a mean of 1 over the training rows, so that they do not change the size of a step."""
+        counts = np.bincount(codes, weights)
+        if self.class_weight == "balanced":
+            found = 1 / counts
+        else:
+            found = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+        return np.asarray(found * counts.sum() / (found * counts).sum())
 
     def _execution(self) -> dict[str, Any]:
         """Executor and workers. A worker process starts no processes of its own (a daemonic one may not)."""
@@ -335,11 +366,26 @@ class WeightedLoss:
         return nn.functional.cross_entropy(logits, target, weight=weights, reduction="none")
 
 
-def _row_order(X: Array, codes: Array) -> npt.NDArray[np.intp]:
-    """An order of the rows that depends on their contents alone: by a hash, then by class."""
-    rows = np.ascontiguousarray(X)
-    keys = [int.from_bytes(hashlib.blake2b(row, digest_size=8).digest(), "little") for row in rows]
-    return np.lexsort((codes, np.array(keys, np.uint64)))
+def _by_contents(X: Array, codes: Array) -> tuple[Array, Array]:
+    """An order (N,) of the rows that depends on what they hold alone, and each one's number (N,) among the distinct."""
+    hashes = [hashlib.blake2b(row, digest_size=8).digest() for row in np.ascontiguousarray(X)]
+    keys = np.frombuffer(b"".join(hashes), np.uint64)
+    order = np.lexsort((codes, keys))
+    changes = (np.diff(keys[order]) != 0) | (np.diff(codes[order]) != 0)
+    return order, np.append(0, np.cumsum(changes))
+
+
+def _exact_scores(ensemble: Ensemble, x: Tensor) -> Tensor:
+    """Scores (M, N, ...) in double precision, where the device has it.
+
+    In single precision the rows beside it change a row's result by rounding; scikit-learn promises that they do not.
+    """
+    if ensemble.device.type == "mps":
+        return ensemble.scores(x)
+    nets = [copy.deepcopy(net).double() for net in ensemble.nets]
+    with torch.inference_mode():
+        inputs = (ensemble.inputs(part.to(ensemble.device)).double() for part in torch.split(x, 4096))
+        return torch.cat([torch.stack([ensemble.rule.scores(net, part).cpu() for net in nets]) for part in inputs], 1)
 
 
 def _copies(weights: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.int_]:
@@ -356,18 +402,10 @@ def _copies(weights: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.int_]
     return np.diff(np.floor(ends + shift), prepend=0).astype(int)
 
 
-def _repeated(rows: Tensor, copies: Array) -> Tensor:
-    return rows.repeat_interleave(torch.from_numpy(copies)[rows])
-
-
 def _standardised(data: Data) -> Data:
     """The set with its own mean and deviation. What varies by less than single precision shows is a constant."""
     mean, std = channel_stats(data)
     return replace(data, mean=mean, std=tuple(s if s > 1e-6 * abs(m) else 1.0 for m, s in zip(mean, std, strict=True)))
-
-
-def _size(shape: tuple[int, ...]) -> int | tuple[int, ...]:
-    return shape[0] if len(shape) == 1 else shape
 
 
 def _without_run(ensemble: Ensemble) -> Ensemble:
