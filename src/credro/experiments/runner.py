@@ -51,7 +51,7 @@ def reproduce(
         raise ValueError(f"preset must be one of {', '.join(WORLDS)}, got {preset!r}")
     if runs is not None and runs < 1:
         raise ValueError(f"runs must be at least 1, got {runs}")
-    setting = Setting(Path(out), **options)
+    setting, started = Setting(Path(out), **options), time.monotonic()
     readings = gather(experiment, list(cells(experiment, preset, runs)), setting)
     folder = setting.out / f"{name}-{preset}"
     results = Results(experiment, preset, readings)
@@ -64,7 +64,7 @@ def reproduce(
         for figure in made.figures:
             setting.say(f"figure: {figure}")
     write_json(folder / "experiment.json", {"name": name, "preset": preset, "runs": results.runs})
-    setting.say(f"tables: {folder} (Markdown, CSV, LaTeX, JSON)")
+    setting.say(f"tables: {folder} (Markdown, CSV, LaTeX, JSON); this took {_duration(time.monotonic() - started)}")
     return tables
 
 

@@ -178,9 +178,9 @@ FASHION = World(
     "cnn",
     PRESETS["fashion"],
     ("mnist", "notmnist", "svhn", "cifar100", "places365"),
-    samples=6000,
+    samples=5000,
     held_out=2000,
-    test=5000,
+    test=3000,
 )
 WORLDS: dict[str, World] = {"fashion": FASHION, "cpu": CPU, "paper": PAPER}
 """The worlds of the main comparison, by preset; an experiment may bring its own."""
@@ -188,10 +188,11 @@ WORLDS: dict[str, World] = {"fashion": FASHION, "cpu": CPU, "paper": PAPER}
 BREAKHIS = World(
     "breakhis",
     "breakhis/breakhis400_64.npz",
-    "resnet8",
-    Recipe(epochs=30, batch_size=64, lr=0.05, weight_decay=5e-4, warmup=1),
+    "cnn",
+    Recipe(epochs=30, batch_size=32, lr=0.02, weight_decay=5e-4, warmup=1),
     groups=0.7,
     held_out=200,
+    size=(3, 32, 32),
 )
 HEART = World(
     "heart",

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from credro.evaluation import Reliability
-from credro.report.page_markup import Cell, Html, behind, el, join, number, table
-from credro.report.page_numbers import STEPS, Floats, Rejection, Shapes, ticks
-from credro.report.page_words import percent
+from credro.report.page.markup import Cell, Html, behind, el, join, number, table
+from credro.report.page.numbers import STEPS, Floats, Rejection, Shapes, ticks
+from credro.report.page.words import percent
 
 UNIT = 1000
 """Drawings are so many units wide and high."""

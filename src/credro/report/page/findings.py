@@ -9,9 +9,9 @@ from typing import Any
 
 from credro.assess import Assessment, Line
 from credro.readouts import Prediction
-from credro.report.page_markup import Html, el
-from credro.report.page_numbers import Booleans, Floats, Rejection, picks, rejection
-from credro.report.page_samples import Samples
+from credro.report.page.markup import Html, el
+from credro.report.page.numbers import Booleans, Floats, Rejection, picks, rejection
+from credro.report.page.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)

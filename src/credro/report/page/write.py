@@ -25,12 +25,12 @@ from credro.data.base import Data, as_data
 from credro.ensemble import Ensemble
 from credro.methods import make
 from credro.readouts import Prediction
-from credro.report.page_findings import Findings, Section
-from credro.report.page_markup import Html, el, embedded, join
-from credro.report.page_numbers import Floats, as_numpy
-from credro.report.page_samples import Samples
-from credro.report.page_sections import sections
-from credro.report.page_words import method_name
+from credro.report.page.findings import Findings, Section
+from credro.report.page.markup import Html, el, embedded, join
+from credro.report.page.numbers import Floats, as_numpy
+from credro.report.page.samples import Samples
+from credro.report.page.sections import sections
+from credro.report.page.words import method_name
 from credro.report.style import COLOURS, INSIDE, SETS
 from credro.training.checkpoint import write_bytes
 
@@ -126,7 +126,7 @@ def theme() -> str:
 
 def asset(name: str) -> str:
     """A text file that lies beside this one."""
-    return files("credro.report").joinpath(name).read_text("utf-8")
+    return files("credro.report.page").joinpath(name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 
 from credro.evaluation import member_accuracy
 from credro.methods import METHODS
-from credro.report.page_charts import spread
-from credro.report.page_findings import Findings, Section
-from credro.report.page_markup import Cell, Html, behind, el, join, number, table
-from credro.report.page_numbers import class_rows
-from credro.report.page_words import method_name
+from credro.report.page.charts import spread
+from credro.report.page.findings import Findings, Section
+from credro.report.page.markup import Cell, Html, behind, el, join, number, table
+from credro.report.page.numbers import class_rows
+from credro.report.page.words import method_name
 
 CLASSES_SHOWN = 30
 """Of more classes than this the table is folded away, and the widest are shown."""

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from credro.assess import BINS
 from credro.evaluation import reliability
-from credro.report import page_words as words
-from credro.report.page_charts import density_chart, rejection_chart, reliability_chart
-from credro.report.page_findings import Findings, Section
-from credro.report.page_markup import Html, el, join
-from credro.report.page_numbers import STEPS, shapes
-from credro.report.page_samples import gallery
-from credro.report.page_simplex import simplex
-from credro.report.page_tables import classes, members, readings
-from credro.report.page_words import percent
+from credro.report.page import words
+from credro.report.page.charts import density_chart, rejection_chart, reliability_chart
+from credro.report.page.findings import Findings, Section
+from credro.report.page.markup import Html, el, join
+from credro.report.page.numbers import STEPS, shapes
+from credro.report.page.samples import gallery
+from credro.report.page.simplex import simplex
+from credro.report.page.tables import classes, members, readings
+from credro.report.page.words import percent
 
 MEANINGS = {
     "Most certain": "The least epistemic uncertainty of all.",

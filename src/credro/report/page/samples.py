@@ -13,9 +13,9 @@ from torch import Tensor
 
 from credro.data.base import Data
 from credro.readouts import Prediction
-from credro.report.page_charts import interval
-from credro.report.page_markup import Html, el, join
-from credro.report.page_numbers import Floats, Integers
+from credro.report.page.charts import interval
+from credro.report.page.markup import Html, el, join
+from credro.report.page.numbers import Floats, Integers
 
 LARGEST = 112
 """Pictures are made smaller until neither side has more pixels than this."""

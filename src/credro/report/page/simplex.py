@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from credro.credal.sets import Box, CredalSet, Hull
-from credro.report.page_markup import Html, el
-from credro.report.page_numbers import Floats
-from credro.report.page_samples import Samples, eu_text
+from credro.report.page.markup import Html, el
+from credro.report.page.numbers import Floats
+from credro.report.page.samples import Samples, eu_text
 from credro.report.simplex import CORNERS, polygon, to_plane
 
 CHOICES = 120

@@ -10,7 +10,7 @@ import numpy as np
 from credro.assess import Assessment, Line
 from credro.evaluation import auroc
 from credro.methods import METHODS
-from credro.report.page_numbers import STEPS, Booleans, Floats, Rejection
+from credro.report.page.numbers import STEPS, Booleans, Floats, Rejection
 from credro.report.style import NAMES
 
 GRADES = ((0.95, "very well"), (0.85, "well"), (0.7, "moderately well"), (0.55, "poorly"), (0.45, "hardly at all"))
