@@ -108,6 +108,14 @@ def test_probabilities_of_anybodys_ensemble_give_the_same():
         assert a.ood["far"].auroc == pytest.approx(b.ood["far"].auroc, abs=1e-3)
 
 
+def test_a_list_of_modules_goes_straight_in():
+    made = ensemble()
+    ours = assess(made, KNOWN, {"far": FAR})
+    theirs = assess(made.nets, (KNOWN.samples, KNOWN.labels), {"far": FAR.samples.numpy()})
+    assert theirs.lines == ours.lines
+    assert (theirs.data, theirs.members, theirs.ood) == ("own", MEMBERS, {"far": 50})
+
+
 def test_images_are_brought_to_the_shape_of_the_run():
     class Bright(nn.Module):
         def forward(self, x):
@@ -128,6 +136,12 @@ def test_errors_name_what_is_wrong():
         assess(ensemble(), KNOWN.relabel(torch.zeros(80)))
     with pytest.raises(ValueError, match=r"probs must have shape \(M, N, C\), got \(4, 3\)"):
         assess_probs(np.ones((4, 3)), np.zeros(3))
+    with pytest.raises(TypeError, match="labels must hold class numbers from 0, got <U1"):
+        assess_probs(np.full((2, 2, 2), 0.5), ["a", "b"])
+    with pytest.raises(ValueError, match="at least one module"):
+        assess([], KNOWN)
+    with pytest.raises(ValueError, match=r"logits \(B, C\) of the same classes, got \[\(1, 2\), \(1, 3\)\]"):
+        assess([nn.Linear(FEATURES, 2), nn.Linear(FEATURES, 3)], KNOWN)
     with pytest.raises(KeyError, match="no line for 'credro'"):
         assess(ensemble(), KNOWN, methods=["de"])["credro"]
 

@@ -358,7 +358,7 @@ def test_missing_values(wine):
     train, _, y_train, _ = wine
     holes = np.random.default_rng(0).random(train.shape) < 0.1
     train = np.where(holes, np.nan, train)
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN: .*missing='mean'"):
         small().fit(train, y_train)
     model = small(missing="mean").fit(train, y_train)
     at_mean = np.where(np.isnan(train), np.nanmean(train, 0), train)

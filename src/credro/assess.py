@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from credro.data.base import Data
+from credro.data.base import Data, as_data
 from credro.data.conform import conform
 from credro.ensemble import Ensemble
 from credro.evaluation import OODScores, accuracy, accuracy_rejection, brier, ece, evaluate_ood, member_accuracy, nll
@@ -96,9 +97,9 @@ class Assessment:
 
 
 def assess(
-    ensemble: Ensemble,
-    data: Data,
-    ood: Mapping[str, Data] | None = None,
+    ensemble: Ensemble | Sequence[nn.Module],
+    data: Data | Any,
+    ood: Mapping[str, Any] | None = None,
     methods: Sequence[str] | None = None,
     *,
     name: str | None = None,
@@ -106,9 +107,14 @@ def assess(
 ) -> Assessment:
     """Read ``ensemble`` by every method of its training rule, plain and, if it is calibrated, calibrated.
 
-    data: labelled ID samples. ood: strangers by name; labels do not matter. Images are brought to the run's shape.
+    ensemble: may be a list of modules that give logits (``Ensemble.of``). data: labelled ID samples, a ``Data``, a
+    ``Dataset`` or a pair (x, y). ood: strangers by name; labels do not matter, and a tensor or array needs none.
+    Images are brought to the run's shape.
     methods: only these. name: what the result calls the ensemble. say: told what is being worked on.
     """
+    data, ood = as_data(data), {k: unlabelled(v) for k, v in (ood or {}).items()}
+    if not isinstance(ensemble, Ensemble):
+        ensemble = Ensemble.of(ensemble, data)
     known = reading(ensemble.rule)
     chosen = list(known if methods is None else methods)
     if unreadable := [m for m in chosen if m not in known]:
@@ -117,7 +123,7 @@ def assess(
         raise ValueError(f"{data.name!r} must have class labels, one per sample, to be evaluated on")
     tell = say or (lambda text: None)
     scores: dict[str, Tensor] = {}
-    for title, part in (("", data), *(ood or {}).items()):
+    for title, part in (("", data), *ood.items()):
         tell(f"predicting {title or part.name}, {len(part):,} samples")
         scores[title] = ensemble.scores(conform_to(part, ensemble.inputs.shape))
     lines = []
@@ -129,7 +135,7 @@ def assess(
             predictions = {k: reader.method.readout(reader.probs(s)) for k, s in scores.items()}
             lines.append(line_of(method, calibrated, predictions.pop(""), data.labels, predictions))
     title = name or (ensemble.run.folder.name if ensemble.run is not None else ensemble.method.name)
-    sizes = {k: len(v) for k, v in (ood or {}).items()}
+    sizes = {k: len(v) for k, v in ood.items()}
     return Assessment(title, data.name, len(data), len(ensemble), sizes, tuple(lines), tuple(ensemble.warnings))
 
 
@@ -151,7 +157,7 @@ def assess_probs(
         if given.ndim != 3 or (given.shape[0], given.shape[2]) != (sets["probs"].shape[0], sets["probs"].shape[-1]):
             wanted = "(M, N, C)" if key == "probs" else f"(M, K, C) with the M and C of {tuple(sets['probs'].shape)}"
             raise ValueError(f"{key} must have shape {wanted}, got {tuple(given.shape)}")
-    known, truth = sets.pop("probs"), torch.as_tensor(labels)
+    known, truth = sets.pop("probs"), _class_numbers(labels)
     lines = []
     for method in chosen:
         if say is not None:
@@ -160,6 +166,25 @@ def assess_probs(
         lines.append(line_of(method, False, readout(known), truth, {k: readout(p) for k, p in sets.items()}))
     sizes = {k: v.shape[1] for k, v in sets.items()}
     return Assessment(name, name, known.shape[1], len(known), sizes, tuple(lines))
+
+
+def are_modules(source: Any) -> bool:
+    """Whether ``source`` is a list (or tuple, or ``ModuleList``) of networks."""
+    return isinstance(source, list | tuple | nn.ModuleList) and all(isinstance(net, nn.Module) for net in source)
+
+
+def unlabelled(source: Any) -> Data:
+    """Samples whose labels do not matter: what ``as_data`` takes, or a tensor or array by itself."""
+    if isinstance(source, Tensor | np.ndarray):
+        return as_data((source, torch.zeros(len(source), dtype=torch.long)))
+    return as_data(source)
+
+
+def _class_numbers(labels: Any) -> Tensor:
+    """Labels (N,) as a tensor; names have no place among probabilities, whose classes are numbered."""
+    if not isinstance(labels, Tensor) and (kind := np.asarray(labels).dtype).kind in "OSU":
+        raise TypeError(f"labels must hold class numbers from 0, got {kind}: number the names as the columns of probs")
+    return torch.as_tensor(labels)
 
 
 def conform_to(data: Data, shape: tuple[int, ...]) -> Data:

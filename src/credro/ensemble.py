@@ -208,6 +208,29 @@ class Ensemble:
         if run is not None and self._calibration.exists():
             self.temperatures = read_json(self._calibration)["temperatures"]
 
+    @classmethod
+    def of(cls, nets: Iterable[nn.Module], data: Samples, *, method: str | Method = "crewra") -> Ensemble:
+        """An ensemble of networks that were trained elsewhere; they are put into eval mode.
+
+        nets: M modules that give logits (B, C). data: labelled samples they take, to learn shape and classes from;
+        samples go in as floats, and otherwise as they are. method: how to read them; ``credro`` if trained so.
+        """
+        members, known = [net.eval() for net in nets], as_data(data)
+        if not members:
+            raise ValueError("nets must hold at least one module, got none")
+        weight = next(members[0].parameters(), torch.empty(0))
+        inputs, where = Inputs(known.shape), weight.device
+        with torch.inference_mode():
+            outputs = [net(inputs(known.batch(torch.tensor([0])).to(where))) for net in members]
+        shapes = {tuple(out.shape) for out in outputs}
+        if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
+            raise ValueError(
+                f"nets must all give logits (B, C) of the same classes, got {sorted(shapes)} for one sample"
+            )
+        count = outputs[0].shape[1]
+        classes = known.classes if len(known.classes) == count else tuple(map(str, range(count)))
+        return cls(members, make(method) if isinstance(method, str) else method, inputs, classes, where)
+
     def __len__(self) -> int:
         """Number of members."""
         return len(self.nets)

@@ -52,6 +52,8 @@ from credro.training.train import FitWarning, pick_device
 Array = npt.NDArray[Any]
 MakeNet = Callable[[Any, int], nn.Module]
 
+HOLES = "fill in missing values first, or pass missing='mean' to take each for its feature's mean"
+
 MOST_COPIES = 4.0
 """Sample weights repeat rows; the training set grows at most by this factor."""
 
@@ -300,11 +302,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "allow_nd": images,
             "ensure_all_finite": "allow-nan" if self.missing == "mean" else True,
         }
-        if reset:
-            X, y = validate_data(self, X, y, **settings)
-            check_classification_targets(y)
-        else:
-            X = validate_data(self, X, reset=False, **settings)
+        try:
+            if reset:
+                X, y = validate_data(self, X, y, **settings)
+                check_classification_targets(y)
+            else:
+                X = validate_data(self, X, reset=False, **settings)
+        except ValueError as error:
+            if str(error).startswith("Input X contains NaN"):  # scikit-learn goes on to recommend other estimators
+                raise ValueError(f"Input X contains NaN: {HOLES}") from error
+            raise
         if X.ndim == 2:
             X = X.astype(np.float32, copy=False)
         elif X.ndim == 3 and isinstance(self.net, str):

@@ -8,8 +8,14 @@ import pytest
 import credro
 from credro.cli.app import app, one_line, run
 
+CREDRO = Path(sys.executable).with_name("credro")
 COMMANDS = ["demo", "train", "evaluate", "predict", "report", "reproduce", "list", "bench", "data"]
-WITH_EXAMPLES = [[name] for name in COMMANDS if name != "data"] + [["data", "get"], ["data", "show"]]
+WITH_EXAMPLES = [[name] for name in COMMANDS if name != "data"] + [
+    ["data"],
+    ["data", "list"],
+    ["data", "get"],
+    ["data", "show"],
+]
 
 
 def test_help_fits_a_screen_and_tells_a_story(cli, monkeypatch):
@@ -31,6 +37,7 @@ def test_help_fits_a_screen_and_tells_a_story(cli, monkeypatch):
 def test_every_help_has_examples_on_lines_of_their_own(cli, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     text = cli(*command, "--help").out
+    assert "..." not in text.partition("Commands:")[2]
     examples = text.partition("Example")[2].partition("Options:")[0]
     assert f"\n    credro {' '.join(command)}" in examples
     assert max(map(len, text.split("\n"))) <= 80
@@ -41,7 +48,11 @@ def test_every_help_has_examples_on_lines_of_their_own(cli, monkeypatch, command
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "No such command 'trian'"),
+        (["trian"], "No such command 'trian'. Did you mean 'train'? See credro --help"),
+        (["demo", "--members", "0"], "--members must be at least 1, got 0"),
+        (["demo", "--samples", "12001"], "--samples must be at most 12000, got 12001"),
+        (["reproduce", "main", "--executor", "fast"], "--executor must be one of auto"),
+        (["reproduce", "main", "--device", "cuda:99"], "--device cuda:99 cannot be used here"),
         (["--nope"], "--nope"),
         (["predict"], "credro predict --help"),
         (["train", "--data", "digits"], "--out"),
@@ -89,6 +100,7 @@ def test_messages_become_one_line_in_the_words_of_the_command_line():
         one_line("member 1: Traceback (most recent call last)\n  File x\nValueError: bad")
         == "member 1: ValueError: bad"
     )
+    assert one_line("[Errno 2] No such file or directory: 'p.npy'") == "p.npy: No such file or directory"
     assert one_line("too many; pass drop=('id',), or else") == "too many; pass --drop id, or else"
 
 
@@ -105,7 +117,14 @@ def test_as_a_module_in_a_pipe_there_is_no_colour(extra):
     assert "\x1b" not in done.stdout + done.stderr
     done = subprocess.run([*command, "evaluate", "nowhere"], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
-    assert done.stderr == "credro: nowhere is not a run: it has no config.json\n"
+    assert done.stderr == "credro: nowhere is not a run: name the folder that credro train --out has made\n"
+
+
+def test_completion_of_the_shell():
+    """As bash asks for it: the words so far in, the words that fit out."""
+    asked = {"_CREDRO_COMPLETE": "complete_bash", "COMP_WORDS": "credro re", "COMP_CWORD": "1"}
+    done = subprocess.run(["credro"], executable=CREDRO, capture_output=True, text=True, env={**os.environ, **asked})
+    assert done.stdout.split() == ["report", "reproduce"]
 
 
 def test_help_imports_nothing_heavy():

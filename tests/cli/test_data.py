@@ -1,3 +1,4 @@
+import json
 import re
 
 import numpy as np
@@ -47,6 +48,17 @@ def test_show_table_with_groups(run, tmp_path):
     assert re.search(r"groups   2\n\s+1  a\n\s+3  b", text)
 
 
+def test_show_for_a_program(run):
+    known = json.loads(run("show", "digits", "--split", "test", "--json"))
+    assert (known["name"], known["samples"], known["shape"]) == ("digits", 500, [1, 8, 8])
+    assert list(known["classes"]) == list("0123456789")
+    assert sum(known["classes"].values()) == 500
+
+
+def test_without_a_command_the_help(run):
+    assert run() == run("--help")
+
+
 def test_show_by_name_and_split(run):
     text = run("show", "digits", "--split", "test")
     assert "samples  500" in text
@@ -61,7 +73,7 @@ def test_show_by_name_and_split(run):
         (("show", "digits", "--set", "size"), 2, "--set must be name=value, got 'size'"),
         (("show", "digits", "--set", "size=3"), 1, "'digits' has no option 'size'"),
         (("get", "camelyon17"), 1, "get it from https://wilds"),
-        (("get", "cifra10"), 1, "name must be one of"),
+        (("get", "cifra10"), 2, "did you mean 'cifar10'?"),
         (("get",), 2, "Missing argument 'NAME'; see credro data get --help"),
     ],
 )

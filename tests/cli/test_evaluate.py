@@ -69,6 +69,11 @@ def test_the_rest_of_a_file_is_what_the_run_has_not_seen(place, cli):
     assert "the 40 samples that the run has not seen" in shown.err
 
 
+def test_other_classes_are_noted(place, cli):
+    shown = cli("evaluate", place / "de", "--data", "fashion-mini-letters", "--limit", 9)
+    assert "its classes (A, B, C, ...) are not the run's (0, 1, 2, ...)" in shown.err
+
+
 def test_training_samples_are_noted(place, cli):
     assert "trained on these samples" in cli("evaluate", place / "credro", "--split", "train", "--limit", 50).err
 
@@ -88,6 +93,8 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path):
     assert run["lines"][0]["accuracy"] == accuracy_score(labels, probs.mean(0).argmax(1))
     both = cli("evaluate", place / "de", *own, "--methods", "de", "--limit", 30).out
     assert [line.split()[0] for line in both.splitlines()[-2:]] == ["de", "p"]
+    np.save(tmp_path / "names.npy", np.array(["a", "b", "c"] * 10))
+    assert "labels must hold class numbers from 0" in cli("evaluate", *own[:3], tmp_path / "names.npy").err
     np.save(tmp_path / "bad.npy", far[:3])
     wrong = cli("evaluate", *own[:-1], f"far={tmp_path / 'bad.npy'}")
     assert wrong.code == 1
@@ -110,6 +117,9 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path):
         (["{}/table", "--data", "{}/unlabelled.csv"], 1, "--label must be a column of"),
         (["{}/de", "--data", "fashion-mini-letters", "--split", "train"], 1, "split of 'fashion-mini-letters'"),
         (["{}/de", "--limit", "0"], 2, "--limit must be at least 1"),
+        (["{}/de", "--ood-probs", "far=q.npy"], 2, "--ood-probs goes with --probs"),
+        (["--probs", "p.npy", "--labels", "y.npy", "--ood", "svhn"], 2, "--ood needs a RUN"),
+        (["--probs", "none.npy", "--labels", "y.npy"], 1, "none.npy: No such file or directory"),
     ],
 )
 def test_errors_are_one_line(place, cli, arguments, code, message):

@@ -131,6 +131,7 @@ def test_abstention_by_a_shown_error(place, cli):
         (["{}/table", "{}/images"], 1, "is an image, but the run takes samples of shape (4,)"),
         (["{}/table", "{}/new.npz"], 1, "the ensemble takes (4,)"),
         (["{}/table", "{}/lacking.csv"], 1, "has no column 'size'"),
+        (["{}/credro", "{}/new.npz", "--method", "bayes"], 2, "--method must be one of de"),
         (["{}/credro", "{}/new.npz", "--format", "xml"], 2, "--format must be one of csv, json"),
         (["{}/credro", "{}/new.npz", "--max-error", "0.1"], 2, "--max-error and --held-out go together"),
         (["{}/credro", "{}/new.npz", "--max-error", "2", "--held-out", "x"], 2, "--max-error must lie in (0, 1)"),

@@ -50,7 +50,9 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path, monkeypatch):
     [
         (["nowhere"], 1, "nowhere is not a run"),
         ([], 2, "name a RUN"),
-        (["{}/de", "--probs", "p.npy"], 2, "name a RUN, or give --probs"),
+        (["{}/de", "--probs", "p.npy"], 2, "not both"),
+        (["{}/de", "--labels", "y.npy"], 2, "--labels and --ood-probs go with --probs"),
+        (["--probs", "p.npy", "--labels", "y.npy", "--limit", "9"], 2, "--limit and --plain are for a RUN"),
         (["--probs", "p.npy"], 2, "--probs needs --labels"),
         (["--probs", "p.npy", "--labels", "y.npy", "--ood", "svhn"], 2, "--ood needs a RUN"),
         (["--probs", "p.npy", "--labels", "y.npy", "--ood-probs", "q.npy"], 2, "--ood-probs takes NAME=FILE.npy"),

@@ -21,10 +21,10 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import credro
 from credro.data.base import Data
 from credro.readouts import Prediction, ReadOut
-from credro.report.page import PALETTE, write_report
-from credro.report.page_markup import el, embedded, join
-from credro.report.page_numbers import STEPS, between, class_rows, picks, rejection, shapes, ticks
-from credro.report.page_samples import png, values
+from credro.report.page.markup import el, embedded, join
+from credro.report.page.numbers import STEPS, between, class_rows, picks, rejection, shapes, ticks
+from credro.report.page.samples import png, values
+from credro.report.page.write import PALETTE, write_report
 
 NASTY = "<script>alert('x')</script>"
 QUOTED = '"><img src=x onerror=alert(1)>&amp;'
@@ -173,6 +173,24 @@ def test_classes_and_picks_by_brute_force():
     assert found["Most certain"] == by_eu[:5]
     assert found["Least certain"] == by_eu[::-1][:5]
     assert found["Confidently wrong"] == [i for i in by_eu if not correct[i]][:5]
+
+
+def test_a_list_of_modules_is_reported_as_its_probabilities(tmp_path):
+    torch.manual_seed(0)
+    nets, x, y = [torch.nn.Linear(4, 3) for _ in range(3)], torch.randn(50, 4), torch.randint(0, 3, (50,))
+    far = 3 * torch.randn(20, 4)
+    with torch.no_grad():
+        probs, strange = (torch.stack([net(part).softmax(-1) for net in nets]) for part in (x, far))
+    by_nets, by_probs = (
+        json.loads(re.search(r'id="data">(.*?)</script>', written(tmp_path, *source))[1])
+        for source in ((nets, (x, y)), (probs, y))
+    )
+    assert by_nets["kept"] == by_probs["kept"]
+    assert by_nets["right"] == by_probs["right"]
+    text = written(tmp_path, nets, (x, y), ood={"far": far}, name="mine")
+    assert "50 samples of own, against far" in text
+    auroc = roc_auc_score(np.arange(70) >= 50, credro.epistemic(credro.Box.of(torch.cat([probs, strange], 1))))
+    assert f"AUROC {100 * auroc:.1f}" in text.replace("\u00a0", " ")
 
 
 # The markup.

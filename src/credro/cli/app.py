@@ -45,6 +45,14 @@ IN_OPTIONS = (
     (r"\blabel must be", "--label must be"),
     (r"root=\.\.\.", "--root DIR"),
     (r"give held_out$", "name a split with --held-out"),
+    (r"missing='keep' leaves such values as NaN", "fill in such values or remove these rows"),
+    (
+        r"shape must be \(channels, height, width\), got (\(\d+,\))",
+        r"samples of shape \1 are no images: take --net mlp",
+    ),
+    (r"(at least \d+x\d+ pixels for this network, got .*\))", r"\1; take another --net, or --size for image files"),
+    (r"is not a run: it has no config.json", "is not a run: name the folder that credro train --out has made"),
+    (r"^\[Errno \d+\] ([^:]*): '(.*)'$", r"\2: \1"),
 )
 """What a message says of Python's arguments, and what a user of the command line types."""
 
@@ -105,7 +113,8 @@ def _explain(error: Exception) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # the parser's own: an unknown option, a missing argument
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "credro"
-        return f"{one_line(error.format_message()).rstrip('.?')}; see {where} --help", 2
+        said = one_line(error.format_message()).rstrip(".")
+        return f"{said}{' See' if said.endswith('?') else '; see'} {where} --help", 2
     if isinstance(error, Misuse):
         return one_line(str(error)), 2
     if isinstance(error, ValueError | TypeError | OSError | RuntimeError | ImportError):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli.options import Misuse, Root
+from credro.cli.options import Misuse, Root, one_of
 
 if TYPE_CHECKING:
     from credro.data.base import Data
@@ -16,17 +18,41 @@ if TYPE_CHECKING:
 
 def build() -> typer.Typer:
     """The sub-commands, to be hung into the main app."""
-    app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True, rich_markup_mode=None)
+    app = typer.Typer(
+        help="""List, fetch and look at data sets.
+
+        \b
+        Examples:
+          credro data list
+          credro data show photos/ --sheet sheet.png
+        """,
+        invoke_without_command=True,
+        rich_markup_mode=None,
+    )
+    app.callback()(_help)
     app.command("list")(list_sets)
     app.command("get")(get_set)
     app.command("show")(show_set)
     return app
 
 
+def _help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def list_sets(
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False, root: Root = None
 ) -> None:
-    """Every set that has a name, and how to come by it; as credro list data."""
+    """Sets that have a name, and how to come by them.
+
+    The same as credro list data.
+
+    \b
+    Examples:
+      credro data list
+      credro data list --json --root data
+    """
     from credro.cli.lists import list_
 
     list_("data", as_json, root)
@@ -40,9 +66,9 @@ def get_set(
         typer.Option(metavar="URL", help="Address of a mirror that has the publisher's files."),
     ] = None,
 ) -> None:
-    """Fetch a set from its publisher: resumed where it stopped, and checked.
+    """Fetch a set from its publisher.
 
-    NAME is one that credro data list shows.
+    A download that stopped is resumed, and what has come is checked. NAME is one that credro data list shows.
 
     \b
     Example:
@@ -51,8 +77,10 @@ def get_set(
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from credro.data import SOURCES
     from credro.data.download import get
 
+    one_of("NAME", name, SOURCES)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         tasks: dict[str, object] = {}
@@ -79,26 +107,44 @@ def show_set(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the reader; repeat it."),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
 ) -> None:
-    """Count, shape, classes and groups of a set, and a contact sheet of its images.
+    """Show what is in a set, and a sheet of its images.
 
-    DATA is a name, or the path of a folder, .npz, .csv or .parquet.
+    Count, shape, classes and groups. DATA is a name, or the path of a folder, .npz, .csv or .parquet.
 
     \b
     Examples:
       credro data show digits --sheet digits.png
       credro data show cifar10-c --set corruption=fog --set severity=3
+      credro data show patients.csv --set label=outcome --json
     """
     from credro.data.load import load
 
     data = load(name, split=split, root=root, **_options(option or []))
-    for line in describe(data):
-        typer.echo(line)
+    typer.echo(json.dumps(facts(data), indent=2) if as_json else "\n".join(describe(data)))
     if sheet is not None:
         from credro.data.sheet import contact_sheet
 
         contact_sheet(data).save(sheet)
         print(f"wrote {sheet}", file=sys.stderr)
+
+
+def facts(data: Data) -> dict[str, Any]:
+    """A set as JSON keeps it: samples by class and by group; for values in place of classes their range."""
+    known: dict[str, Any] = {"name": data.name, "samples": len(data), "shape": list(data.shape)}
+    if data.labels.is_floating_point():
+        known["labels"] = {"min": float(data.labels.min()), "max": float(data.labels.max())}
+    else:
+        known["classes"] = _named(data.labels.tolist(), data.classes)
+    if data.groups is not None:
+        known["groups"] = _named(data.groups.tolist(), data.group_names)
+    return known
+
+
+def _named(values: list[int], names: tuple[str, ...]) -> dict[str, int]:
+    """How often each occurs, in the order of the numbers."""
+    return {names[v] if v < len(names) else str(v): n for v, n in sorted(Counter(values).items())}
 
 
 def describe(data: Data) -> list[str]:
@@ -123,10 +169,8 @@ def describe(data: Data) -> list[str]:
 
 
 def _counts(values: list[int], names: tuple[str, ...], most: int = 20) -> list[str]:
-    from collections import Counter
-
-    counted = sorted(Counter(values).items())
-    lines = [f"  {n:>8,}  {names[v] if v < len(names) else v}" for v, n in counted[:most]]
+    counted = list(_named(values, names).items())
+    lines = [f"  {n:>8,}  {name}" for name, n in counted[:most]]
     return [*lines, f"  ... and {len(counted) - most} more"] if len(counted) > most else lines
 
 

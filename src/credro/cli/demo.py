@@ -7,6 +7,11 @@ from typing import Annotated
 
 import typer
 
+from credro.cli.options import Misuse, at_least
+
+MOST = 12000
+"""Training images that come with the package."""
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where everything goes.", metavar="FOLDER")] = Path("runs/demo"),
@@ -24,6 +29,9 @@ def demo(
       credro demo
       credro demo --samples 1000 --epochs 5 --out runs/quick
     """
+    at_least(1, members=members, samples=samples, epochs=epochs)
+    if samples > MOST:
+        raise Misuse(f"--samples must be at most {MOST}, got {samples}")
     from credro.demo import demo as run
 
     run(out, members=members, samples=samples, epochs=epochs, say=typer.echo)

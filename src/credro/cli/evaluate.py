@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, status
+from credro.cli.options import Device, Misuse, Root, at_least, check_device, status
 
 if TYPE_CHECKING:
     from credro.assess import Assessment
@@ -67,8 +67,12 @@ def evaluate(
         raise Misuse("--probs and --labels go together")
     if not runs and probs is None:
         raise Misuse("name a RUN, or give --probs and --labels of your own ensemble; see credro evaluate --help")
-    if limit is not None and limit < 1:
-        raise Misuse(f"--limit must be at least 1, got {limit}")
+    if ood and not runs:
+        raise Misuse("--ood needs a RUN to predict it; --ood-probs NAME=FILE.npy is for your own ensemble")
+    if ood_probs and probs is None:
+        raise Misuse("--ood-probs goes with --probs, your own ensemble; --ood is for a RUN")
+    at_least(1, limit=limit)
+    check_device(device)
     wanted = [m.strip() for m in methods.split(",")] if methods else None
     _check_methods(wanted)
     with status() as say:
@@ -77,7 +81,7 @@ def evaluate(
         if probs is not None and labels is not None:
             found.append(_own(probs, labels, ood_probs or [], wanted))
     if not any(a.lines for a in found):
-        raise Misuse(f"--methods {methods}: none of them reads what is given")
+        raise Misuse(f"--methods {methods}: none of them reads what is given; leave it out to see those that do")
     _print(found, to_terminal=Path("-") not in (json_, csv_))
     if json_ is not None:
         _write(json_, lambda file: file.write(json.dumps([a.to_dict() for a in found], indent=2) + "\n"))

@@ -69,6 +69,9 @@ def read_id(
         warnings.warn(f"{chosen}: the run was {seen} on these samples, and the figures flatter it", stacklevel=2)
     if data.classes and chosen in READERS and len(data.classes) != len(ensemble.classes):
         raise ValueError(f"{chosen!r} has {len(data.classes)} classes, the run {len(ensemble.classes)}: it is not ID")
+    if data.classes and set(data.classes).isdisjoint(ensemble.classes):
+        there, known = (", ".join(names[:3]) for names in (data.classes, ensemble.classes))
+        warnings.warn(f"{chosen}: its classes ({there}, ...) are not the run's ({known}, ...): is it ID?", stacklevel=2)
     return conform_to(_first(data, first), ensemble.inputs.shape)
 
 

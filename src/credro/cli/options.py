@@ -62,6 +62,25 @@ def one_of(option: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
+def at_least(least: int, **numbers: int | None) -> None:
+    """Refuse smaller numbers: ``at_least(1, members=0)`` is about --members. None is an option that was not given."""
+    for name, number in numbers.items():
+        if number is not None and number < least:
+            raise Misuse(f"--{name.replace('_', '-')} must be at least {least}, got {number}")
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that torch does not know or this machine does not have."""
+    if name in ("auto", "cpu"):
+        return
+    import torch
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise Misuse(f"--device {name} cannot be used here ({str(error).splitlines()[0]}): take cpu or auto") from error
+
+
 @contextmanager
 def status() -> Iterator[Callable[[str], None]]:
     """A function to say what is being done; shown on a terminal's standard error only."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, one_of, progress
+from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of, progress
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -78,14 +78,17 @@ def predict(
         raise Misuse("--abstain-above and --max-error are two ways to choose a threshold: give one")
     if (max_error is None) != (held_out is None):
         raise Misuse("--max-error and --held-out go together: the error is shown on held-out data")
-    if batch_size < 1:
-        raise Misuse(f"--batch-size must be at least 1, got {batch_size}")
+    at_least(1, batch_size=batch_size)
+    check_device(device)
     for option, share in (("--max-error", max_error), ("--confidence", confidence)):
         if share is not None and not 0 < share < 1:
             raise Misuse(f"{option} must lie in (0, 1), got {share}")
     from credro.cli.inputs import read_unlabelled
     from credro.ensemble import load
+    from credro.methods import METHODS
 
+    if method is not None:
+        one_of("--method", method, METHODS)
     ensemble = load(run, method=method, device=device)
     sets = read_unlabelled(ensemble, inputs, split, root, label or "")
     abstain: Abstain | None = None

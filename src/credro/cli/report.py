@@ -5,14 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, one_of, status
-
-if TYPE_CHECKING:
-    pass
+from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of, status
 
 
 def report(
@@ -63,11 +60,16 @@ def report(
       credro report --probs p.npy --labels y.npy --ood-probs letters=q.npy
     """
     if (run is None) == (probs is None):
-        raise Misuse("name a RUN, or give --probs and --labels of your own ensemble; see credro report --help")
+        either = "not both" if run is not None else "see credro report --help"
+        raise Misuse(f"name a RUN, or give --probs and --labels of your own ensemble; {either}")
     if probs is not None and ood:
         raise Misuse("--ood needs a RUN to predict it; --ood-probs NAME=FILE.npy is for your own ensemble")
-    if limit is not None and limit < 1:
-        raise Misuse(f"--limit must be at least 1, got {limit}")
+    if run is not None and (labels or ood_probs):
+        raise Misuse("--labels and --ood-probs go with --probs, your own ensemble; a RUN takes --data and --ood")
+    if probs is not None and (limit or plain):
+        raise Misuse("--limit and --plain are for a RUN; with --probs give the arrays that are meant")
+    at_least(1, limit=limit)
+    check_device(device)
     if method is not None:
         from credro.methods import METHODS
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, one_of
+from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of
 
 
 def reproduce(
@@ -34,6 +34,7 @@ def reproduce(
     from credro.experiments import EXPERIMENTS, WORLDS
     from credro.experiments import reproduce as execute
     from credro.experiments.tables import markdown
+    from credro.training.executors import EXECUTORS
 
     if show:
         for experiment in EXPERIMENTS.values():
@@ -45,8 +46,9 @@ def reproduce(
         raise Misuse("reproduce needs NAME, one of the experiments of credro reproduce --list")
     one_of("NAME", name, EXPERIMENTS)
     one_of("--preset", preset, WORLDS)
-    if runs is not None and runs < 1:
-        raise Misuse(f"--runs must be at least 1, got {runs}")
+    one_of("--executor", executor, EXECUTORS)
+    at_least(1, runs=runs)
+    check_device(device)
     tables = execute(
         name,
         preset,

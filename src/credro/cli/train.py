@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, checking_options, one_of, settings
+from credro.cli.options import Device, Misuse, Root, at_least, check_device, checking_options, one_of, settings
 
 if TYPE_CHECKING:
     from credro.ensemble import Ensemble
@@ -66,8 +66,8 @@ def train(
       credro train --data patients.csv --label outcome --net mlp --out runs/p \\
           --set delta_g=0.7 --set optimiser=adam --lr 0.001 --calibrate 200
     """
+    from credro.data import AUGMENTATIONS, load
     from credro.data import limit as shuffled
-    from credro.data import load
     from credro.ensemble import fit
     from credro.methods import METHODS, make, options
     from credro.nets import NETS
@@ -77,6 +77,13 @@ def train(
     one_of("--method", method, METHODS)
     one_of("--net", net, NETS)
     one_of("--executor", executor, EXECUTORS)
+    if augment is not None:
+        one_of("--augment", augment, AUGMENTATIONS)
+    at_least(1, members=members, limit=limit, calibrate=calibrate, workers=workers)
+    at_least(0, threads=threads)
+    check_device(device)
+    if out.is_file():
+        raise Misuse(f"--out must be a folder, got the file {out}")
     plan = PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else Recipe()
     given: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "lr": lr, "augment": augment, "seed": seed}
     changes = {k: v for k, v in given.items() if v is not None}
@@ -94,9 +101,6 @@ def train(
             )
     with checking_options():
         plan, how = plan.with_(**changes), make(method, **chosen)
-        for option, number in (("--members", members), ("--limit", limit), ("--calibrate", calibrate)):
-            if number is not None and number < 1:
-                raise ValueError(f"{option} must be at least 1, got {number}")
     reader = {"label": label, "drop": tuple(drop or ()) or None, "size": _size(size)}
     reader = {k: v for k, v in reader.items() if v is not None}
     whole = load(data, split=split, root=root, **reader)

@@ -2,6 +2,7 @@
 
 write_report("report.html", ensemble, test_set, ood={"svhn": svhn})
 write_report("report.html", probs, labels, ood={"svhn": probs_of_svhn})
+write_report("report.html", [net1, net2, net3], (x, y), ood={"svhn": x_of_svhn})
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 import credro
-from credro.assess import Assessment, Say, assess, assess_probs, conform_to, line_of
+from credro.assess import Assessment, Say, are_modules, assess, assess_probs, conform_to, line_of, unlabelled
 from credro.data.base import Data, as_data
 from credro.ensemble import Ensemble
 from credro.methods import make
@@ -64,16 +65,20 @@ def write_report(
     each: int = 6,
     say: Say | None = None,
 ) -> Path:
-    """Write the report on an ensemble, or on the probabilities of anybody's ensemble, as one HTML file.
+    """Write the report on an ensemble, or on anybody's modules or probabilities, as one HTML file.
 
-    source: an ``Ensemble``, or members' probabilities (M, N, C). data: labelled samples, a ``Data``, a ``Dataset``
-    or a pair (x, y); for probabilities the labels (N,) are enough, but only a ``Data`` shows its samples.
-    ood: strangers by name, samples or probabilities (M, K, C) likewise.
+    source: an ``Ensemble``, a list of modules that give logits (``Ensemble.of``), or members' probabilities (M, N, C).
+    data: labelled samples, a ``Data``, a ``Dataset`` or a pair (x, y); for probabilities the labels (N,) are enough,
+    but only a ``Data`` shows its samples.
+    ood: strangers by name, samples (with or without labels) or probabilities (M, K, C) likewise.
     method: read by this method of the same training rule. plain: without the temperatures of a calibrated ensemble.
     name: what the page calls it. each: samples in a group of the gallery. say: told what is being worked on.
     """
     if each < 1:
         raise ValueError(f"each must be at least 1, got {each}")
+    if are_modules(source):
+        data = as_data(data)
+        source = Ensemble.of(source, data)
     if isinstance(source, Ensemble):
         found = _of_ensemble(source, data, ood or {}, method, plain, name, each, say)
     else:
@@ -151,7 +156,7 @@ def _of_ensemble(
     if plain:
         reader.temperatures = [1.0] * len(reader)
     shape = ensemble.inputs.shape
-    known, strangers = conform_to(as_data(data), shape), {k: conform_to(as_data(v), shape) for k, v in ood.items()}
+    known, strangers = conform_to(as_data(data), shape), {k: conform_to(unlabelled(v), shape) for k, v in ood.items()}
     assessment = assess(ensemble, known, strangers, name=name, say=say)
     if say is not None:
         say("writing the report")
