@@ -193,6 +193,14 @@ def test_a_list_of_modules_is_reported_as_its_probabilities(tmp_path):
     assert f"AUROC {100 * auroc:.1f}" in text.replace("\u00a0", " ")
 
 
+def test_a_classifier_that_never_errs_has_an_axis_too(tmp_path):
+    labels = np.arange(60) % 3
+    text = written(tmp_path, np.stack([0.1 + 0.7 * np.eye(3)[labels]] * 2), labels)
+    assert ">99 %</" in text
+    assert text.count("<span>100 %</span>") == 2  # one for each axis
+    assert "At least 95\u00a0% are right without rejecting any" in text
+
+
 # The markup.
 
 

@@ -119,7 +119,7 @@ def rejection_chart(found: Rejection) -> tuple[Html, Html]:
     accuracy = np.asarray(found.curve.accuracy)[:-1]  # the last point is 1 by definition and says nothing
     rates = np.asarray(found.curve.rates)[:-1]
     shown = np.unique(np.linspace(0, len(accuracy) - 1, min(POINTS, len(accuracy))).astype(int))
-    marks = ticks(float(accuracy.min()), 1.0)
+    marks = ticks(min(float(accuracy.min()), 0.99), 1.0)  # a point at least: a classifier that never errs has no range
     low, high = marks[0], marks[-1]
     drawn = line(rates[shown], (accuracy[shown] - low) / (high - low))
     tens = list(range(0, STEPS, STEPS // 20))

@@ -126,7 +126,7 @@ def rejecting(found: Rejection) -> str:
         if step is None:
             said.append(f"no rejection rate reaches {goal}")
         elif step == 0:
-            said.append(f"{goal} are right without rejecting any")
+            said.append(f"at least {goal} are right without rejecting any")
         else:
             said.append(
                 f"{goal} of the answers are right when the most uncertain {percent(step / STEPS)} are rejected, "
