@@ -32,8 +32,9 @@ from credro.ensemble import Ensemble
 from credro.methods import METHODS, make
 from credro.report.style import NAMES
 from credro.training.checkpoint import write_json, write_tensors
-from credro.training.loop import Trainer, threads
+from credro.training.loop import Trainer
 from credro.training.recipe import Recipe
+from credro.training.threads import threads
 
 MEMBERS = 5
 RULE = {name: make(name).rule.name for name in METHODS}

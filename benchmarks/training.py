@@ -29,9 +29,10 @@ from credro.nets import make as make_network
 from credro.training.executors import run_sequential, run_stacked
 from credro.training.feed import Inputs
 from credro.training.job import Job, MakeNet
-from credro.training.loop import Trainer, threads
+from credro.training.loop import Trainer
 from credro.training.recipe import Recipe
 from credro.training.run import Run
+from credro.training.threads import threads
 from credro.training.train import net_factory
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)

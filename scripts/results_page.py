@@ -1,8 +1,9 @@
 """Put what ``credro reproduce`` made into docs/results.md: python scripts/results_page.py OUT
 
 The page has marked places, ``<!-- table NAME-PRESET/TABLE -->`` to ``<!-- end -->``, for a table with its note, and
-``<!-- figure NAME-PRESET/FIGURE: what it shows -->`` to ``<!-- end -->``. Each is filled from the folder of that name below OUT; a
-place whose table or figure is not there is left as it is and named. Tables also go to docs/results/ as CSV, with all digits.
+``<!-- figure NAME-PRESET/FIGURE: what it shows -->`` to ``<!-- end -->``. Each is filled from the folder of that name
+below OUT; a place whose table or figure is not there is left as it is and named. Tables also go to docs/results/ as
+CSV, with all digits.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import multiprocessing
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from credro.training.feed import Inputs, batches
 from credro.training.job import MakeNet, check_data, count_classes
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
+from credro.training.threads import side_by_side
 from credro.training.train import net_factory, pick_device, train
 
 Samples = Any
@@ -290,7 +291,8 @@ class Ensemble:
         path = self._cache_path(x) if cache and self.run is not None and known else None
         if path is not None and path.exists():
             return read_tensors(path)[0]["scores"]
-        parts = [self._scores_of(batch) for batch in self._batches(x, batch_size)]
+        with side_by_side(len(self.nets), self.device) as each:
+            parts = [torch.stack(each(self._scores_of(batch), self.nets)) for batch in self._batches(x, batch_size)]
         if not parts:
             raise ValueError("x is empty: there is nothing to predict")
         scores = torch.cat(parts, 1)
@@ -298,12 +300,17 @@ class Ensemble:
             write_tensors(path, {"scores": scores})
         return scores
 
-    @torch.inference_mode()
-    def _scores_of(self, x: Tensor) -> Tensor:
-        if tuple(x.shape[1:]) != self.inputs.shape:
-            raise ValueError(f"samples must have shape {self.inputs.shape}, got {tuple(x.shape[1:])}")
-        x = self.inputs(x.to(self.device))
-        return torch.stack([self.rule.scores(net, x).float().cpu() for net in self.nets])
+    def _scores_of(self, batch: Tensor) -> Callable[[nn.Module], Tensor]:
+        """What gives one member's scores of a batch (B, ...), on the CPU."""
+        if tuple(batch.shape[1:]) != self.inputs.shape:
+            raise ValueError(f"samples must have shape {self.inputs.shape}, got {tuple(batch.shape[1:])}")
+        x = self.inputs(batch.to(self.device))
+
+        @torch.inference_mode()
+        def scores(net: nn.Module) -> Tensor:
+            return self.rule.scores(net, x).float().cpu()
+
+        return scores
 
     def _batches(self, x: Samples, size: int) -> Iterator[Tensor]:
         """Samples as stored, a batch at a time."""

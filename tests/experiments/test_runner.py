@@ -62,8 +62,9 @@ def test_auroc_is_what_scikit_learn_says_of_the_networks_themselves(finished, ti
     assert number.std == pytest.approx(np.std(scores, ddof=1), abs=1e-3)
 
 
-def test_every_method_has_a_plain_and_a_calibrated_row(finished):
+def test_every_method_has_a_plain_and_a_calibrated_row(finished, tiny):
     _, tables = finished
+    assert tables[0].columns == ("method", "as", *tiny.ood, "mean")
     assert len(tables[0].rows) == 2 * len(METHODS)
     plain, calibrated = (
         next(r for r in tables[0].rows if r[:2] == ("CreDRO", kind))[-1].mean for kind in ("plain", "calibrated")

@@ -47,15 +47,15 @@ def sizes(results: Results, folder: Path) -> Made:
 
 def densities(results: Results, folder: Path) -> Made:
     """Densities of EU of the first run, a panel per method: in distribution against each stranger."""
-    panels = [(NAMES[r.facts["method"]], {TEST: r.eu[TEST], **r.eu}) for r in _first_run(results)]
+    names = [TEST, *results.strangers()]
+    panels = [(NAMES[r.facts["method"]], {name: r.eu[name] for name in names}) for r in _first_run(results)]
     return _density_panels(panels, "epistemic uncertainty", folder / "densities", fill=TEST)
 
 
 def pil_densities(results: Results, folder: Path) -> Made:
     """Densities of the averaged interval length, a panel per set, a line per variant."""
     first = _first_run(results)
-    names = list(first[0].pil)
-    panels = [(name, {r.facts["variant"]: r.pil[name] for r in first}) for name in names]
+    panels = [(name, {r.facts["variant"]: r.pil[name] for r in first}) for name in (TEST, *results.strangers())]
     return _density_panels(panels, "interval length (PIL)", folder / "pil")
 
 

@@ -108,10 +108,12 @@ def auroc_by_variant(results: Results, _: Path) -> Made:
             where = {"method": method, "variant": variant.label}
             row: list[Entry] = [variant.label, NAMES[method]]
             row += [results.number(auroc(s), where, paper=_paper_of(results, variant, method, s)) for s in sets]
-            block.append([*row, results.number(mean_auroc, where), results.number(fact("accuracy", 100), where)])
+            others = (fact("accuracy", 100), values.worst_fit)
+            block.append([*row, *(results.number(value, where) for value in (mean_auroc, *others))])
         rows += best_in_columns(block)
+    columns = ("", "method", *sets, "mean", "accuracy", "worst member on its training data")
     note = f"{results.setting()} {PERCENT} In brackets the paper's value."
-    return _one("auroc", results.experiment.title, ("", "method", *sets, "mean", "accuracy"), rows, note)
+    return _one("auroc", results.experiment.title, columns, rows, note)
 
 
 def sets_table(results: Results, _: Path) -> Made:

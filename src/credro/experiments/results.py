@@ -52,8 +52,10 @@ class Results:
         return Number.of([value(r) for r in self.pick(where)], paper=paper, digits=digits)
 
     def strangers(self) -> list[str]:
-        """The OOD sets, in order."""
-        return [name for name in self.readings[0].eu if name != TEST]
+        """The OOD sets, in the order in which their world names them; corruptions in the file's."""
+        found = [name for name in self.readings[0].eu if name != TEST]
+        named = [name for world in self.experiment.places(self.preset) for name in world.ood]
+        return sorted(found, key=lambda name: named.index(name) if name in named else len(named))
 
     def setting(self, world: str | None = None) -> str:
         """A sentence for a table's note."""

@@ -13,8 +13,8 @@ TEN = tuple(METHODS)
 PAIRS = ("de", "crewra", "en-dro", "credro")
 """Point and credal read-outs of the two training rules that the paper's claim is about."""
 PUBLISHED: Mapping[str, Mapping[str, Any]] = {"crebnn": {"kl_weight": 0.005}}
-"""What methods are given in every experiment: the weight of the KL in CreBNN's published runs, 1e-7 of its sum at 50,000
-samples. Under the full evidence bound, our default, small networks do not fit."""
+"""What methods are given in every experiment: the weight of the KL in CreBNN's published runs, 1e-7 of its sum at
+50,000 samples. Under the full evidence bound, our default, small networks do not fit."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ import torch
 from torch import nn
 
 from credro.training.job import Job, TrainingError
-from credro.training.loop import Progress, Report, threads, train_member
+from credro.training.loop import Progress, Report, train_member
 from credro.training.stacked import stack_is_over, train_stacked, why_not_stacked
+from credro.training.threads import threads
 
 EXECUTORS = ("auto", "sequential", "processes", "stacked")
 STACK_LIMIT = 200_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from credro.training.job import Job, TrainingError
 from credro.training.recipe import Recipe, learning_rate, optimiser, plateau_reductions
 from credro.training.run import History
 from credro.training.streams import derive
+from credro.training.threads import threads
 
 CHECK_EVERY = 16  # batches between two looks at the losses: a look waits for the device
 
@@ -272,14 +273,3 @@ def precision(recipe: Recipe, device: torch.device) -> Any:
 def _own_randomness(job: Job) -> Any:
     """The user's global generators are left as they were."""
     return torch.random.fork_rng(devices=[job.device] if job.device.type == "cuda" else [])
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Run with so many threads (0: as many as there are), and put the setting back."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
