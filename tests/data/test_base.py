@@ -3,7 +3,16 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 from credro.data import Data, as_data, to_float
 from tests.data.layouts import images, write_image
@@ -131,6 +140,58 @@ def test_as_data_takes_datasets_and_loaders(source):
 def test_as_data_keeps_a_loaders_collate():
     loader = DataLoader(Pairs(), collate_fn=lambda rows: (torch.stack([x for x, _ in rows]) + 1, None))
     assert torch.equal(as_data(loader).batch(torch.tensor([1])), X[[1]].float() * 2 + 1)
+
+
+class Turned(Pairs):
+    """Labels of its own making: what ``targets`` holds is not what the items say."""
+
+    def __getitem__(self, i):
+        return X[i].float(), 9 - int(Y[i])
+
+
+@pytest.mark.parametrize(
+    ("source", "labels"),
+    [
+        (Turned(targets=Y.tolist()), 9 - Y),
+        (Pairs(targets=(Y + 1).tolist(), target_transform=lambda y: y - 1), Y),
+        (Pairs(labels=["a", "b", "c", "d"]), Y),  # the names of the classes
+        (Pairs(labels=[0, 1, 2, 3]), Y),
+        (Pairs(targets=["a"] * 10, labels=Y.numpy()), Y),
+        (Subset(Pairs(targets=Y.tolist()), [4, 3, 9]), Y[[4, 3, 9]]),
+        ([(X[i], Y[[i]]) for i in range(10)], Y),  # a column of class numbers
+    ],
+)
+def test_as_data_labels_are_those_of_the_items(source, labels):
+    data = as_data(source)
+    assert data.labels.dtype == torch.int64
+    assert data.labels.tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("dataset", [Pairs(), TensorDataset(X.float() * 2, Y), "own"])
+def test_as_data_takes_the_part_that_a_loader_draws(dataset, data):
+    dataset = data if dataset == "own" else dataset
+    part = as_data(DataLoader(dataset, batch_size=2, sampler=SubsetRandomSampler([7, 1, 4])))
+    assert len(part) == 3
+    assert torch.equal(part.labels, Y[[7, 1, 4]])
+    assert torch.equal(part.batch(torch.tensor([2, 0])).float(), X[[4, 7]].float() * (1 if dataset is data else 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ({"sampler": WeightedRandomSampler([1.0] * 10, 10)}, "WeightedRandomSampler"),
+        ({"batch_sampler": type("Mine", (BatchSampler,), {})([0, 1], 2, False)}, "Mine"),
+        ({"batch_size": None}, "batch_size=None"),
+    ],
+)
+def test_as_data_does_not_ignore_a_sampler(options, given):
+    with pytest.raises(TypeError, match=f"or by a SubsetRandomSampler, got {given}: .*Subset of it"):
+        as_data(DataLoader(Pairs(), **options))
+
+
+def test_as_data_names_a_label_it_cannot_read():
+    with pytest.raises(TypeError, match="labels must be numbers or tensors; that of item 1 of list is 'cat'"):
+        as_data([(X[0], 0), (X[1], "cat")])
 
 
 def test_as_data_takes_names():

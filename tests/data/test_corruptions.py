@@ -1,5 +1,6 @@
 import colorsys
 import io
+import pickle
 import runpy
 from dataclasses import replace
 from importlib.resources import files
@@ -13,11 +14,13 @@ from PIL import Image
 from scipy import ndimage, stats
 
 import credro.data.corruptions as corruptions
+from credro.data import load
 from credro.data.base import Data
 from credro.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt, corrupt_data
 from credro.data.corruptions.noise import _poisson_table
 from credro.data.corruptions.tools import Draws, convolve, enlarge, motion_kernel, sample, to_bytes
 from credro.data.corruptions.weather import crystals, plasma
+from tests.data.layouts import images, write_image
 
 ROOT = Path(__file__).parents[2]
 NAMES = list(CORRUPTIONS)
@@ -141,6 +144,35 @@ def test_data_in_memory_and_read_lazily():
     lazy = corrupt_data(replace(data, samples=lambda index: x[index]), "glass_blur", 2, seed=3)
     index = torch.tensor([7, 0, 3])
     assert torch.equal(lazy.batch(index), at_once.batch(index))
+    with pytest.raises(ValueError, match="severity must be"):  # at once, not when the first image is read
+        corrupt_data(lazy, "fog", 0)
+
+
+def test_lazily_corrupted_files_travel_to_another_process(tmp_path):
+    for i in range(3):
+        write_image(tmp_path / "a" / f"{i}.png", images(1, 12, 12, seed=i)[0])
+    lazy = corrupt_data(load(tmp_path, lazy=True), "fog", 3)
+    sent = pickle.loads(pickle.dumps(lazy))
+    at_once = corrupt_data(load(tmp_path), "fog", 3)
+    assert torch.equal(sent.batch(torch.tensor([2, 0])), at_once.samples[[2, 0]])
+
+
+def test_the_sheet_in_the_docs_is_what_the_code_draws():
+    """If not, run the script again."""
+    script = runpy.run_path(str(ROOT / "scripts/contact_sheet_corruptions.py"))
+    sheet = script["sheet"]([script["scene"](), script["shirt"]()]).quantize(256)
+    drawn, kept = (
+        np.asarray(picture.convert("RGB")).astype(int)
+        for picture in (sheet, Image.open(ROOT / "docs/images/corruptions.png"))
+    )
+    assert kept.shape == drawn.shape
+    tile, gap, left, top = (script[key] for key in ("TILE", "GAP", "NAMES", "HEAD"))
+    for row, name in enumerate(NAMES):
+        for column in range(12):
+            x = left + column * (tile + gap) + (3 * gap if column > 5 else 0)
+            y = top + row * (tile + gap)
+            difference = np.abs(kept - drawn)[y : y + tile, x : x + tile]
+            assert difference.mean() < 1, (name, column)
 
 
 # One by one, against independent code

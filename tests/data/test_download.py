@@ -4,59 +4,20 @@ import hashlib
 import io
 import socket
 import tarfile
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from credro.data.download import DownloadError, get, md5
 from credro.data.sources import SOURCES, Remote, Source
+from tests.data.serving import serving
 
 CONTENT = bytes(range(256)) * 4000  # a megabyte
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Serves ``server.files``; ``server.cuts``: after how many bytes a connection is dropped, one each request."""
-
-    def do_GET(self):
-        server = self.server
-        server.requests.append((self.path, self.headers.get("Range")))
-        body = server.files.get(self.path)
-        if body is None:
-            self.send_error(404)
-            return
-        start = 0
-        wanted = self.headers.get("Range")
-        if wanted and server.ranges:
-            start = int(wanted.removeprefix("bytes=").rstrip("-"))
-            if start >= len(body):
-                self.send_error(416)
-                return
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        else:
-            self.send_response(200)
-        if server.lengths:
-            self.send_header("Content-Length", str(len(body) - start))
-        self.end_headers()
-        cut = server.cuts.pop(0) if server.cuts else None
-        self.wfile.write(body[start:] if cut is None else body[start : start + cut])
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
 def server():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.files, server.cuts, server.requests, server.ranges, server.lengths = {"/f.bin": CONTENT}, [], [], True, True
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving({"/f.bin": CONTENT}) as server:
+        yield server
 
 
 def digest(content):

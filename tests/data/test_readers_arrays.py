@@ -132,6 +132,14 @@ def test_labels(tmp_path, y, options, labels, classes):
         ({"columns": np.array(["a"])}, {}, "2 features, but 1 names"),
         ({"split": np.array(["a"])}, {"split": "a"}, "3 samples, but 1 entries in 'split'"),
         ({"x": np.array([[1, 2], [3, np.nan], [5, 6]])}, {}, "row 1, column '1' is missing .1 in all.; missing='keep'"),
+        ({"y": np.array([0, np.nan, 1])}, {"task": "classify"}, "label of row 1 is nan"),
+        ({"group": np.array([0, 1, np.nan])}, {}, "group of row 2 is nan"),
+        (
+            {"group": np.array(["a", "b", "a"]), "groups": np.array(["x", "y"])},
+            {},
+            "groups must be whole numbers, got <U1",
+        ),
+        ({"x": np.array([0, np.nan, 1]).reshape(3, 1, 1)}, {}, "image 1 holds values that are not finite"),
         ({"x": np.array([[1, 2], [np.inf, 4], [5, 6]])}, {"missing": "keep"}, "row 1, column '0' is infinite"),
     ],
 )

@@ -116,6 +116,23 @@ def test_mislabelled_or_empty(tmp_path, change, message):
         load("camelyon17", root=tmp_path)
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe\x81garbage", b"patient,node\n1,\x9d\n"])
+def test_unreadable_table(tmp_path, content):
+    write_wilds(tmp_path)
+    (tmp_path / "camelyon17_v1.0/metadata.csv").write_bytes(content)
+    with pytest.raises(DataError, match=r"metadata\.csv: not a readable table"):
+        load("camelyon17", root=tmp_path)
+
+
+def test_broken_patch_is_named(tmp_path):
+    write_wilds(tmp_path)
+    data = load("camelyon17", root=tmp_path)
+    for broken in (data.paths[0].read_bytes()[:40], b""):
+        data.paths[0].write_bytes(broken)
+        with pytest.raises(DataError, match=r"patch_patient_000_node_0_x_0_y_0\.png: not a complete image"):
+            data.batch(torch.arange(2))
+
+
 def test_missing_images(tmp_path):
     write_wilds(tmp_path, skip=(5, 6))
     with pytest.raises(

@@ -88,6 +88,7 @@ def test_truncated_and_missing(tmp_path):
         load("cifar10", root=tmp_path)
     for part in (str(path), "https://www.cs.toronto.edu/~kriz/cifar.html", "credro data get cifar10", "CREDRO_DATA"):
         assert part in str(caught.value)
+    assert "data_batch_2" not in str(caught.value)  # it is there
     assert isinstance(caught.value, FileNotFoundError)
 
 
@@ -157,10 +158,35 @@ def test_corrupted_errors(tmp_path):
         load("cifar10-c", root=tmp_path, corruption="fog")
 
 
-def test_corrupted_labels_out_of_range(tmp_path):
-    write_corrupted(tmp_path, labels=np.full(20, 10))
-    with pytest.raises(DataError, match="label 10 of sample 0"):
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.full(20, 10), "label 10 of sample 0"),
+        (np.full(20, 0.5), "labels must be whole numbers, got float64"),
+        (np.full(20, np.nan), "labels must be whole numbers, got float64"),
+        (np.full(20, "cat"), "labels must be whole numbers, got <U3"),
+    ],
+)
+def test_corrupted_labels(tmp_path, labels, message):
+    write_corrupted(tmp_path, labels=labels)
+    with pytest.raises(DataError, match=message):
         load("cifar10-c", root=tmp_path, corruption="fog")
+
+
+def test_broken_header(tmp_path):
+    """A bracket that is never closed: not even a ValueError in numpy."""
+    write_corrupted(tmp_path)
+    path = tmp_path / "CIFAR-10-C/labels.npy"
+    path.write_bytes(path.read_bytes().replace(b"(20,)", b"(20,("))
+    with pytest.raises(DataError, match=r"labels\.npy: not a complete"):
+        load("cifar10-c", root=tmp_path, corruption="fog")
+
+
+def test_hundred_classes_of_corrupted(tmp_path):
+    write_corrupted(tmp_path, labels=np.full(20, 99))
+    (tmp_path / "CIFAR-10-C").rename(tmp_path / "CIFAR-100-C")
+    data = load("cifar100-c", root=tmp_path, corruption="fog", severity=5)
+    assert (len(data), len(data.classes), data.classes[data.labels[0]]) == (4, 100, "worm")
 
 
 def test_corrupted_never_unpickles(tmp_path):

@@ -43,6 +43,9 @@ def test_mislabelled(tmp_path):
         write(tmp_path, x, np.where(y == 3, bad, y))
         with pytest.raises(DataError, match="of sample 2 is outside"):
             load("svhn", split="test", root=tmp_path)
+    write(tmp_path, x, y + 0.5)
+    with pytest.raises(DataError, match=r"labels must be whole numbers, got float64 such as \[1.5, 2.5, 3.5\]"):
+        load("svhn", split="test", root=tmp_path)
     write(tmp_path, x, y[:5])
     with pytest.raises(DataError, match="11 samples, but labels"):
         load("svhn", split="test", root=tmp_path)

@@ -125,6 +125,16 @@ def test_wrong_options(tmp_path):
         load(path, drop=("ward",))
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_row_numbers_are_no_feature(tmp_path, first):
+    """``frame.to_csv(path)`` writes the index as a column without a name."""
+    path = tmp_path / "own.csv"
+    FRAME.set_axis(range(first, first + 4)).to_csv(path)
+    assert load(path, drop=("town", "hospital")).columns == ("age", "height", "smokes")
+    FRAME.set_axis([5, 3, 9, 2]).to_csv(path)  # these are not: they stay
+    assert load(path, drop=("town", "hospital")).columns == ("Unnamed: 0", "age", "height", "smokes")
+
+
 def test_empty_and_broken(tmp_path):
     with pytest.raises(DataError, match="holds no rows"):
         load(write(tmp_path, FRAME.iloc[:0]))
@@ -135,6 +145,12 @@ def test_empty_and_broken(tmp_path):
     with pytest.raises(DataError, match="not a readable table"):
         load(path)
     path.write_text("a,b,y\n1,2,0\n1,2,3,4,5\n")
+    with pytest.raises(DataError, match="not a readable table"):
+        load(path)
+    path.write_text("a,b,y\n1,2,0\n1,")  # cut within a row
+    with pytest.raises(DataError, match="value in row 1, column 'y' is missing"):
+        load(path)
+    path.write_bytes(b"a,y\n\xff\xfe\x00,0\n")
     with pytest.raises(DataError, match="not a readable table"):
         load(path)
     path = write(tmp_path, FRAME, "parquet")

@@ -118,6 +118,26 @@ def test_a_network_of_one_s_own_by_name(monkeypatch):
     assert make("own", 3, (5,))(torch.zeros(2, 5)).shape == (2, 3)
 
 
+def bn(key):
+    return [f"{key}.{part}" for part in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")]
+
+
+def test_keys_of_the_networks_that_nobody_published():
+    """Runs on disk hold these names: a change would leave them unreadable. The others: test_resnet, test_wide."""
+    keys = {name: list(make(name, shape=SHAPES[name]).state_dict()) for name in ("mlp", "cnn", "resnet8")}
+    assert keys["mlp"] == [f"{key}.{part}" for key in ("body.1", "body.3", "head") for part in ("weight", "bias")]
+    stages = [key for i in (0, 4, 8) for key in (f"body.{i}.weight", *bn(f"body.{i + 2}"))]
+    assert keys["cnn"] == [*stages, "head.weight", "head.bias"]
+    expected = ["conv1.weight", *bn("bn1")]
+    for i in (1, 2, 3):
+        block = f"layer{i}.0"
+        for j in (1, 2):
+            expected += [f"{block}.conv{j}.weight", *bn(f"{block}.bn{j}")]
+        if i > 1:
+            expected += [f"{block}.shortcut.0.weight", *bn(f"{block}.shortcut.1")]
+    assert keys["resnet8"] == [*expected, "linear.weight", "linear.bias"]
+
+
 def test_usual_shapes():
     assert usual_shape("cnn") == (1, 28, 28)
     assert {usual_shape(name) for name in ("resnet8", "resnet18", "wrn28-4")} == {(3, 32, 32)}

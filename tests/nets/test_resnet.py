@@ -29,6 +29,10 @@ def test_keys_shapes_and_counts_are_the_published_ones(name, published, classes)
     assert sum(p.numel() for p in net.parameters()) == FACTS[published]["parameters"]
 
 
+def test_resnet18_has_the_paper_s_number_of_parameters():
+    assert sum(p.numel() for p in make("resnet18").parameters()) == 11_173_962
+
+
 def test_resnet8_count_by_hand():
     def block(a, b):
         shortcut = a * b + 2 * b if a != b else 0

@@ -53,11 +53,12 @@ def test_safetensors(tmp_path):
     assert same(net, source.state_dict()) == set(source.state_dict())
 
 
-@pytest.mark.parametrize(("name", "head"), [("resnet8", "linear"), ("wrn28-4", "fc")])
-def test_another_number_of_classes_keeps_the_fresh_head(name, head, tmp_path):
+@pytest.mark.parametrize(("name", "head"), [("cnn", "head"), ("resnet8", "linear"), ("wrn28-4", "fc")])
+@pytest.mark.parametrize(("save", "end"), [(torch.save, "pth"), (save_file, "safetensors")])
+def test_another_number_of_classes_keeps_the_fresh_head(name, head, save, end, tmp_path):
     source, net, fresh = build(1, 100, name), build(2, 10, name), build(2, 10, name)
-    torch.save(source.state_dict(), tmp_path / "w.pth")
-    report = load_weights(net, tmp_path / "w.pth")
+    save(source.state_dict(), tmp_path / f"w.{end}")
+    report = load_weights(net, tmp_path / f"w.{end}")
     last = {f"{head}.weight", f"{head}.bias"}
     assert set(report.replaced) == last
     assert set(report.loaded) == set(source.state_dict()) - last

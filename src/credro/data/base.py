@@ -14,7 +14,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    default_collate,
+)
 
 Reader = Callable[[Tensor], Tensor]
 """Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` in the dtype they are stored in."""
@@ -127,11 +137,15 @@ class _Collated:
 def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data:
     """Anybody's ``Dataset``, ``DataLoader`` or ``(x, y)`` pair as ``Data``; ``Data`` itself passes through.
 
-    Samples come out as the dataset gives them. A loader contributes its dataset and collate function; order and
-    batch size are the recipe's. Labels are taken from the dataset's ``targets`` or ``labels``, or read in one pass.
+    Samples come out as the dataset gives them. A loader contributes its dataset, the part of it that a
+    ``SubsetRandomSampler`` takes, and its collate function; order and batch size are the recipe's. Labels are taken
+    from the dataset's ``targets`` or ``labels`` where the items agree with them, or read in one pass.
     """
     if isinstance(source, Data):
         return source
+    if isinstance(source, DataLoader) and (part := _part(source)) is not None:
+        whole = DataLoader(source.dataset, collate_fn=source.collate_fn)
+        return as_data(whole, name, classes).subset(part)
     if isinstance(source, tuple) and len(source) == 2:
         x, y = (torch.as_tensor(part) for part in source)
         return _checked(
@@ -158,17 +172,56 @@ def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data
             f"data must give pairs (sample, label); item 0 of {type(source).__name__} is a {type(first).__name__}"
         )
     read = _Collated(source, collate)
-    found = next((getattr(source, key) for key in ("targets", "labels") if hasattr(source, key)), None)
-    y = torch.as_tensor(
-        found if found is not None else [torch.as_tensor(source[i][1]).tolist() for i in range(len(source))]
-    )
+    y = _labels(source)
     names = tuple(classes) or tuple(map(str, getattr(source, "classes", ())))
     shape = tuple(read(torch.tensor([0])).shape[1:])
     return _checked(Data(name, read, _label_tensor(y), shape, names, prepared=True))
 
 
+def _part(loader: DataLoader[Any]) -> Tensor | None:
+    """The samples that a loader takes of its dataset; None: all of them. A sampler of another kind is refused."""
+    if isinstance(loader.dataset, IterableDataset):
+        return None
+    sampler: object = loader.sampler if type(loader.batch_sampler) is BatchSampler else loader.batch_sampler
+    if isinstance(sampler, SubsetRandomSampler):
+        return torch.as_tensor(sampler.indices, dtype=torch.long)
+    if type(sampler) in (SequentialSampler, RandomSampler):
+        return None
+    given = "batch_size=None" if sampler is None else type(sampler).__name__
+    raise TypeError(
+        f"a DataLoader must draw its dataset in order, shuffled, or by a SubsetRandomSampler, got {given}: what it "
+        f"draws could not be drawn again after an interruption; pass its dataset, or a torch.utils.data.Subset of it"
+    )
+
+
+def _labels(source: Any) -> Tensor:
+    """The labels of anybody's dataset: ``targets`` or ``labels`` if it has them and its items say the same."""
+    n = len(source)
+    for key in ("targets", "labels"):
+        if hasattr(source, key) and getattr(source, "target_transform", None) is None:
+            try:
+                y = torch.as_tensor(getattr(source, key))
+                if len(y) == n and all(torch.equal(y[i], _label(source, i).to(y.dtype)) for i in {0, n // 2, n - 1}):
+                    return y
+            except (TypeError, ValueError, RuntimeError):  # names, or something that only goes by this name
+                continue
+    return torch.stack([_label(source, i) for i in range(n)])
+
+
+def _label(source: Any, i: int) -> Tensor:
+    label = source[i][1]
+    try:
+        return torch.as_tensor(label)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"labels must be numbers or tensors; that of item {i} of {type(source).__name__} is {label!r}"
+        ) from error
+
+
 def _label_tensor(y: Tensor) -> Tensor:
-    return y.float() if y.is_floating_point() else y.long()
+    if y.is_floating_point():
+        return y.float()
+    return (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y).long()  # a column of class numbers
 
 
 def _checked(data: Data) -> Data:

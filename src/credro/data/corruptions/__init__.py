@@ -7,12 +7,12 @@ After Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Commo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from credro.data.base import Data
+from credro.data.base import Data, Reader
 from credro.data.corruptions.blur import defocus_blur, glass_blur, motion_blur, zoom_blur
 from credro.data.corruptions.digital import brightness, contrast, elastic_transform, jpeg_compression, pixelate
 from credro.data.corruptions.noise import gaussian_noise, impulse_noise, shot_noise
@@ -58,19 +58,37 @@ def corrupt(x: Tensor, name: str, severity: int, *, seed: int = 0, first: int = 
 def corrupt_data(data: Data, name: str, severity: int, seed: int = 0) -> Data:
     """``data`` with its images corrupted: at once when they are in memory, else as they are read."""
     samples = data.samples
+    _check(name, severity)
     corrupted = (
         corrupt(samples, name, severity, seed=seed)
         if isinstance(samples, Tensor)
-        else lambda index: _corrupt(samples(index), name, severity, seed, index)
+        else _Corrupted(samples, name, severity, seed)
     )
     return replace(data, name=f"{data.name}-{name}-{severity}", samples=corrupted, paths=())
 
 
-def _corrupt(x: Tensor, name: str, severity: int, seed: int, numbers: Tensor) -> Tensor:
+@dataclass(frozen=True, eq=False)
+class _Corrupted:
+    """Corrupted as they are read. A class and not a lambda: it must travel to other processes."""
+
+    read: Reader
+    name: str
+    severity: int
+    seed: int
+
+    def __call__(self, index: Tensor) -> Tensor:
+        return _corrupt(self.read(index), self.name, self.severity, self.seed, index)
+
+
+def _check(name: str, severity: int) -> None:
     if name not in CORRUPTIONS:
         raise ValueError(f"name must be one of {', '.join(CORRUPTIONS)}; got {name!r}")
     if severity not in range(1, 6):
         raise ValueError(f"severity must be 1, 2, 3, 4 or 5, got {severity}")
+
+
+def _corrupt(x: Tensor, name: str, severity: int, seed: int, numbers: Tensor) -> Tensor:
+    _check(name, severity)
     if x.dtype != torch.uint8 or x.ndim != 4 or x.shape[1] not in (1, 3):
         raise ValueError(f"x must be uint8 images of shape (N, 1 or 3, H, W), got {x.dtype} of shape {tuple(x.shape)}")
     step = max(1, _CHUNK // max(1, x[:1].numel()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +48,8 @@ def npz(
         if len(columns) != samples.shape[1]:
             raise DataError(path, f"{samples.shape[1]} features, but {len(columns)} names in 'columns'")
         check_missing(path, samples, columns, missing)
+    elif (bad := ~samples.isfinite().flatten(1).all(1)).any():
+        raise DataError(path, f"image {int(bad.int().argmax())} holds values that are not finite")
     groups: Tensor | None = None
     group_names: tuple[str, ...] = ()
     group = group or ("group" if "group" in arrays else None)
@@ -87,8 +87,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
             return {key: file[key] for key in file.files}
     except FileNotFoundError:
         raise
-    except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        # a stored pickle is a ValueError, a single array is a TypeError
+    except Exception as error:  # a broken file may raise anything; a stored pickle is refused as a ValueError
         raise DataError(path, f"not a complete .npz of plain arrays ({error})") from error
 
 

@@ -84,9 +84,12 @@ def camelyon17(
 
 
 def _rows(table: Path) -> list[dict[str, str]]:
-    with table.open(newline="") as file:
-        reader = csv.DictReader(file, restval="", restkey="")
-        return [{("center" if k == "centre" else k): v for k, v in row.items() if k} for row in reader]
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, restval="", restkey="")
+            return [{("center" if k == "centre" else k): v for k, v in row.items() if k} for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(table, f"not a readable table ({error})") from error
 
 
 def _wilds_path(row: dict[str, str]) -> str:

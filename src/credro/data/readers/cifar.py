@@ -52,8 +52,8 @@ def _read(
 ) -> Data:
     """Batches, one after the other; the class names from the meta file where there is one."""
     paths = [folder / file for file in files]
-    if not all(path.is_file() for path in paths):
-        raise not_found(name, folder.parent, paths)
+    if missing := [path for path in paths if not path.is_file()]:
+        raise not_found(name, folder.parent, missing)
     if (folder / meta).is_file():
         names = _names(folder / meta, names_key, len(names))
     parts = [_batch(path, key, len(names)) for path in paths]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,6 +60,13 @@ def check_labels(path: Path, labels: Tensor, samples: int, classes: int) -> Tens
             f" ({len(bad)} such labels in all)",
         )
     return labels
+
+
+def whole_numbers(path: Path, values: Any, what: str = "labels") -> Tensor:
+    """A numpy array as int64; fractions, NaN and text are refused rather than cut to whole numbers."""
+    if values.dtype.kind not in "iuf" or (values.dtype.kind == "f" and not (values == values.round()).all()):
+        raise DataError(path, f"{what} must be whole numbers, got {values.dtype} such as {values.flat[:3].tolist()}")
+    return torch.from_numpy(values.astype("int64"))
 
 
 def number(values: Sequence[str]) -> tuple[Tensor, tuple[str, ...]]:

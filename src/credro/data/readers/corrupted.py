@@ -10,7 +10,7 @@ import torch
 from credro.data.base import Data
 from credro.data.errors import DataError
 from credro.data.readers.cifar import CLASSES10, CLASSES100, MEAN, STD
-from credro.data.readers.common import check_labels, not_found, pick_split
+from credro.data.readers.common import check_labels, not_found, pick_split, whole_numbers
 
 
 def cifar10_c(root: Path, split: str | None, *, corruption: str | None = None, severity: int | None = None) -> Data:
@@ -52,7 +52,7 @@ def _read(
         raise DataError(path, f"must be uint8 (N, height, width, 3), got {x.dtype} {x.shape}")
     if len(x) % 5:
         raise DataError(path, f"{len(x)} images are not five severities of equally many")
-    labels = check_labels(label_path, torch.from_numpy(y.astype("int64")), len(x), len(classes))
+    labels = check_labels(label_path, whole_numbers(label_path, y), len(x), len(classes))
     each = len(x) // 5
     rows = slice(None) if severity is None else slice((severity - 1) * each, severity * each)
     samples = torch.from_numpy(x[rows].transpose(0, 3, 1, 2).copy())
@@ -74,5 +74,5 @@ def _array(path: Path) -> Any:
 
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)  # mapped: one severity is read, not all five
-    except (ValueError, OSError, EOFError) as error:
+    except Exception as error:  # a broken header may raise anything
         raise DataError(path, f"not a complete .npy array ({error})") from error

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from credro.data.errors import DataError
-from credro.data.readers.common import check_labels, number
+from credro.data.readers.common import check_labels, number, whole_numbers
 
 Array = Any
 """A numpy array; numpy is imported where it is used."""
@@ -40,8 +40,11 @@ def read_labels(
         if len(bad := (~values.isfinite()).nonzero().flatten()):
             raise DataError(path, f"label of row {int(bad[0])} is {float(values[bad[0]])}")
         return values, ()
-    if y.dtype.kind == "f" and (y == y.round()).all():
-        y = y.astype("int64")
+    if y.dtype.kind == "f":
+        if (holes := y != y).any():
+            raise DataError(path, f"label of row {int(holes.argmax())} is nan")
+        if (y == y.round()).all():
+            y = y.astype("int64")
     if y.dtype.kind in "iu" and y.min() >= 0:
         return _numbered(path, y, samples, classes)
     names = [str(value) for value in y.tolist()]
@@ -76,7 +79,9 @@ def read_groups(path: Path, values: Array, samples: int, names: Sequence[str] = 
     if values.ndim != 1 or len(values) != samples:
         raise DataError(path, f"{samples} samples, but groups of shape {values.shape}")
     if names:
-        return check_labels(path, torch.from_numpy(values.astype("int64")), samples, len(names)), tuple(names)
+        return check_labels(path, whole_numbers(path, values, "groups"), samples, len(names)), tuple(names)
+    if values.dtype.kind == "f" and (holes := values != values).any():
+        raise DataError(path, f"group of row {int(holes.argmax())} is nan")
     if values.dtype.kind in "iufb":  # by value, not as text
         distinct = sorted(set(values.tolist()))
         index = {value: i for i, value in enumerate(distinct)}

@@ -8,7 +8,7 @@ import torch
 
 from credro.data.base import Data
 from credro.data.errors import DataError, need
-from credro.data.readers.common import check_labels, find, pick_split
+from credro.data.readers.common import check_labels, find, pick_split, whole_numbers
 from credro.data.readers.idx import DIGITS
 
 
@@ -28,7 +28,7 @@ def svhn(root: Path, split: str | None) -> Data:
     if x.dtype != "uint8" or x.ndim != 4 or x.shape[2] != 3:
         raise DataError(path, f"X must be uint8 (height, width, 3, N), got {x.dtype} {x.shape}")
     samples = torch.from_numpy(x.transpose(3, 2, 0, 1).copy())
-    stored = torch.from_numpy(y.reshape(-1).astype("int64"))
+    stored = whole_numbers(path, y.reshape(-1))
     # stored as 1..10: shifted by one for the check, so that a stray 0 is not taken for a zero
     labels = (check_labels(path, stored - 1, len(samples), 10) + 1) % 10
     return Data("svhn", samples, labels, tuple(samples.shape[1:]), DIGITS)

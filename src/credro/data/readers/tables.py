@@ -37,7 +37,8 @@ def table(
 
     A column of text becomes one column of 0 and 1 for each of its values, in sorted order, where it stood, called
     ``column=value``; ``categories`` gives the values of a column, so that two files come out alike. A missing text
-    is 0 in all of them. A column "split" of words marks the splits. missing, task, classes: see ``readers.labels``.
+    is 0 in all of them. A column "split" of words marks the splits. A first column of a CSV that has no name and only
+    counts the rows, as pandas writes it, is no feature. missing, task, classes: see ``readers.labels``.
     """
     frame = read_frame(path)
     label = _label(path, list(frame.columns), label)
@@ -93,9 +94,16 @@ def read_frame(path: Path) -> Any:
     except Exception as error:  # pandas and pyarrow raise many kinds
         raise DataError(path, f"not a readable table ({type(error).__name__}: {error})") from error
     frame.columns = [str(column) for column in frame.columns]
+    if path.suffix.lower() == ".csv" and frame.columns[0] == "Unnamed: 0" and _counts_rows(frame.iloc[:, 0]):
+        frame = frame.iloc[:, 1:]
     if len(twice := frame.columns[frame.columns.duplicated()]):
         raise DataError(path, f"has two columns called {twice[0]!r}")
     return frame
+
+
+def _counts_rows(column: Any) -> bool:
+    values = column.tolist()
+    return any(values == list(range(first, first + len(values))) for first in (0, 1))
 
 
 def _label(path: Path, columns: list[str], label: str | None) -> str:
