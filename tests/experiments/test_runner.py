@@ -72,6 +72,24 @@ def test_every_method_has_a_plain_and_a_calibrated_row(finished, tiny):
     assert plain != calibrated
 
 
+def test_claims_compare_methods_within_a_run(finished):
+    """CreDRO minus CreWra, from the kept EU by scikit-learn, run by run."""
+    out, tables = finished
+    found = []
+    for run in range(2):
+        scores = []
+        for rule, method in (("cvar", "credro"), ("erm", "crewra")):
+            eu = load_reading(out / "readings" / f"tiny_{rule}_m3_run{run}" / "strangers" / f"{method}.safetensors").eu
+            strange = [np.r_[eu["test"], eu[name]] for name in eu if name != "test"]
+            scores.append(np.mean([roc_auc_score(np.arange(len(s)) >= 120, s) for s in strange]))
+        found.append(100 * (scores[0] - scores[1]))
+    rows = next(t for t in tables if t.name == "claims").rows
+    row = next(r for r in rows if r[1:3] == ("CreDRO − CreWra", "plain"))
+    assert row[3].mean == pytest.approx(np.mean(found), abs=1e-4)
+    assert row[3].std == pytest.approx(np.std(found, ddof=1), abs=1e-4)
+    assert row[4] == f"{sum(d > 0 for d in found)} of 2"
+
+
 def test_members_are_shared_between_rules_and_read_outs(finished):
     """CreDRO's last member and CreRL's first are a deep ensemble's: one file, not trained again."""
     out, _ = finished

@@ -181,7 +181,8 @@ def _with_legend(figure: Any, axes: Any, path: Path) -> Made:
     """One legend below all panels."""
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.tight_layout()
-    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(5, max(1, len(labels))))
+    lines = -(-len(labels) // 6)
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=-(-len(labels) // lines))
     return Made(figures=_saved(figure, path))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from credro.experiments import figures, values
-from credro.experiments.results import Made, Results, paper_value
+from credro.experiments.claims import claims_table
+from credro.experiments.results import KINDS, Made, Results, paper_value
 from credro.experiments.spec import Variant
 from credro.experiments.tables import Entry, Table, best_in_columns
 from credro.experiments.values import auroc, fact, mean_auroc, ood
@@ -15,7 +16,6 @@ from credro.report.style import NAMES
 
 PAPER = "In brackets the paper's value: ResNet-18 on all of CIFAR-10, M = {}."
 PERCENT = "AUROC in per cent, OOD is the positive class, the score is EU; mean ± deviation over the runs."
-KINDS = {False: "plain", True: "calibrated"}
 Rows = list[list[Entry]]
 
 
@@ -23,7 +23,7 @@ def auroc_table(results: Results, _: Path) -> Made:
     """Method against OOD set, plain and calibrated."""
     sets: list[str] = results.strangers()
     rows: list[tuple[Entry, ...]] = []
-    for calibrated in _kinds(results):
+    for calibrated in results.kinds():
         block: Rows = []
         for method in results.experiment.methods:
             where = {"method": method, "calibrated": calibrated}
@@ -40,7 +40,7 @@ def auroc_table(results: Results, _: Path) -> Made:
 def accuracy_table(results: Results, _: Path) -> Made:
     """Accuracy, ECE, NLL and Brier score of the point prediction; training accuracy of the worst member."""
     rows: Rows = []
-    for calibrated in _kinds(results):
+    for calibrated in results.kinds():
         for method in results.experiment.methods:
             where = {"method": method, "calibrated": calibrated}
             paper = {m: None if calibrated else _paper_share(method, m) for m in ("accuracy", "ece")}
@@ -229,10 +229,6 @@ def _one(name: str, title: str, columns: Iterable[str], rows: Iterable[Iterable[
     return Made((Table(name, title, tuple(columns), tuple(tuple(row) for row in rows), note),))
 
 
-def _kinds(results: Results) -> tuple[bool, ...]:
-    return tuple(KINDS) if results.experiment.calibrated else (False,)
-
-
 def _paper_share(method: str, measure: str) -> float | None:
     """The paper prints accuracy and ECE as shares; our tables are in per cent."""
     return _in_percent(paper_value("main", method=method, measure=measure))
@@ -255,6 +251,7 @@ Layout = Callable[[Results, Path], Made]
 LAYOUTS: dict[str, Layout] = {
     "auroc": auroc_table,
     "accuracy": accuracy_table,
+    "claims": claims_table,
     "members": members_table,
     "complexity": complexity_table,
     "auroc_by_variant": auroc_by_variant,

@@ -15,6 +15,9 @@ from credro.experiments.spec import Experiment
 from credro.experiments.tables import Number, Table
 from credro.experiments.values import Value
 
+KINDS = {False: "plain", True: "calibrated"}
+"""How a table calls readings without and with temperatures."""
+
 
 @dataclass(frozen=True)
 class Made:
@@ -56,6 +59,10 @@ class Results:
         found = [name for name in self.readings[0].eu if name != TEST]
         named = [name for world in self.experiment.places(self.preset) for name in world.ood]
         return sorted(found, key=lambda name: named.index(name) if name in named else len(named))
+
+    def kinds(self) -> tuple[bool, ...]:
+        """Plain, and calibrated where the experiment asks for it."""
+        return tuple(KINDS) if self.experiment.calibrated else (False,)
 
     def setting(self, world: str | None = None) -> str:
         """A sentence for a table's note."""
