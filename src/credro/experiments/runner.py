@@ -84,7 +84,7 @@ def gather(experiment: Experiment, todo: Sequence[Cell], setting: Setting) -> li
         wanted = [(m, c) for m in cell.methods for c in ((False, True) if experiment.calibrated else (False,))]
         label = _label(cell.world, experiment)
         paths = [path_of(setting.out, cell, m, c, label) for m, c in wanted]
-        if not all(p.exists() and _sufficient(p, experiment) for p in paths):
+        if not all(p.exists() for p in paths):
             clock.tell(number, cell)
             _make(cell, experiment, wanted, paths, sets, setting)
         found += [load_reading(p) for p in paths]
@@ -95,10 +95,6 @@ def _label(world: World, experiment: Experiment) -> str:
     """What a reading was read on: the strangers' names decide."""
     kind = "corruptions" if world.corruptions else "strangers" if world.ood else "test"
     return f"{kind}-slsqp{experiment.slsqp}" if experiment.slsqp else kind
-
-
-def _sufficient(path: Path, experiment: Experiment) -> bool:
-    return not experiment.slsqp or bool(load_reading(path).slsqp) or "hull" in path.name
 
 
 def _make(
