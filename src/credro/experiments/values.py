@@ -98,10 +98,29 @@ def slsqp_per_thousand(r: Reading) -> float:
     return 1000 * float(r.facts["slsqp_seconds"]) / len(r.slsqp[TEST])
 
 
+def slsqp_errors(r: Reading, *names: str) -> torch.Tensor:
+    """By how many nats SLSQP's gap is wrong, on every sample it was given of these sets; of all, if none is named."""
+    return torch.cat([(r.slsqp[n] - r.eu[n][: len(r.slsqp[n])]).abs() for n in names or r.slsqp])
+
+
 def slsqp_off(r: Reading) -> float:
     """Share of the samples on which SLSQP's gap is wrong by more than 1e-3 nats."""
-    errors = [(values - r.eu[name][: len(values)]).abs() > 1e-3 for name, values in r.slsqp.items()]
-    return 100 * float(torch.cat(errors).double().mean())
+    return 100 * float((slsqp_errors(r) > 1e-3).double().mean())
+
+
+def slsqp_off_inside(r: Reading) -> float:
+    """The same, of the test set."""
+    return 100 * float((slsqp_errors(r, TEST) > 1e-3).double().mean())
+
+
+def slsqp_off_outside(r: Reading) -> float:
+    """The same, of the OOD sets."""
+    return 100 * float((slsqp_errors(r, *(n for n in r.slsqp if n != TEST)) > 1e-3).double().mean())
+
+
+def slsqp_worst(r: Reading) -> float:
+    """SLSQP's largest error, in nats."""
+    return float(slsqp_errors(r).max())
 
 
 def auroc_of_some(name: str, exact: bool) -> Value:
