@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -168,7 +168,7 @@ def assess_probs(
     return Assessment(name, name, known.shape[1], len(known), sizes, tuple(lines))
 
 
-def are_modules(source: Any) -> bool:
+def are_modules(source: Any) -> TypeGuard[Sequence[nn.Module]]:
     """Whether ``source`` is a list (or tuple, or ``ModuleList``) of networks."""
     return isinstance(source, list | tuple | nn.ModuleList) and all(isinstance(net, nn.Module) for net in source)
 
