@@ -1,6 +1,7 @@
 """The runner: what it trains, what it does not train again, and that its numbers are what the networks say."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import credro
 from credro.experiments import EXPERIMENTS, reproduce
 from credro.experiments.readings import load_reading
 from credro.experiments.spec import cells
+from credro.experiments.tables import Number
 from credro.methods import METHODS
 
 QUIET = {"say": lambda text: None, "progress": "none", "executor": "sequential"}
@@ -142,6 +144,9 @@ def test_every_experiment_runs(name, finished, tiny, monkeypatch):
     for table in tables:
         assert {p.suffix for p in folder.glob(f"{table.name}.*")} >= {".md", ".csv", ".tex", ".json"}
         assert all(len(row) == len(table.columns) for row in table.rows)
+        numbers = [entry for row in table.rows for entry in row if isinstance(entry, Number)]
+        assert numbers
+        assert all(math.isfinite(number.mean) for number in numbers)  # those that main has read are found as well
     assert bool(list(folder.glob("*.png"))) == any("figure" in x or "densities" in x for x in whole.layouts)
     monkeypatch.setattr("credro.experiments.runner.fit", refuse)
     assert str(reproduce(name, "tiny", runs=1, out=out, **QUIET)) == str(tables)  # as text: NaN differs from itself

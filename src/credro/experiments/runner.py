@@ -87,7 +87,10 @@ def gather(experiment: Experiment, todo: Sequence[Cell], setting: Setting) -> li
         if not all(p.exists() for p in paths):
             clock.tell(number, cell)
             _make(cell, experiment, wanted, paths, sets, setting)
-        found += [load_reading(p) for p in paths]
+        for path in paths:
+            reading = load_reading(path)
+            reading.facts["variant"] = cell.variant.label  # another experiment may have made it, under another name
+            found.append(reading)
     return found
 
 
