@@ -153,10 +153,10 @@ def _first_run(results: Results) -> list[Reading]:
 def _density_panels(
     panels: Sequence[tuple[str, dict[str, Any]]], label: str, path: Path, fill: str | None = None
 ) -> Made:
-    """Kernel densities, five panels a row; ``fill``: the set that is shaded and never sets the scale."""
+    """Kernel densities, up to five panels a row; ``fill``: the set that is shaded and never sets the scale."""
     plt = plotting()
-    wide = min(5, len(panels))
-    high = -(-len(panels) // wide)
+    high = -(-len(panels) // 5)
+    wide = -(-len(panels) // high)
     figure, axes = plt.subplots(high, wide, figsize=(2.5 * wide, 2.2 * high), squeeze=False)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
