@@ -164,6 +164,6 @@ PRESETS: dict[str, Recipe] = {
     ),
     # Small enough for two cores, and long enough that every member fits (docs/results.md).
     "fashion": Recipe(epochs=12, batch_size=64, lr=0.05, weight_decay=5e-4, warmup=1),
-    "cpu": Recipe(epochs=30, lr=0.1, weight_decay=5e-4, warmup=1),
+    "cpu": Recipe(epochs=40, batch_size=32, lr=0.02, weight_decay=5e-4, warmup=1),
     "cpu-underfit": Recipe(epochs=14, lr=0.1, weight_decay=5e-4, warmup=1, augment="crop-flip"),
 }
