@@ -11,7 +11,7 @@ import numpy as np
 from credro.evaluation import accuracy_rejection
 from credro.experiments.readings import TEST, Reading
 from credro.experiments.results import Made, Results
-from credro.experiments.values import auroc, mean_auroc
+from credro.experiments.values import auroc, mean_auroc, severity
 from credro.report.figures import density
 from credro.report.style import COLOURS, INSIDE, NAMES, SETS, plotting
 
@@ -72,19 +72,17 @@ def right_wrong(results: Results, folder: Path) -> Made:
 
 
 def severities(results: Results, folder: Path) -> Made:
-    """AUROC over the severity of the corruptions, with the spread over the 15 of them."""
+    """AUROC over the severity of the corruptions, the mean over the 15 of them."""
     plt = plotting()
     made: list[Path] = []
     for world in results.worlds:
         figure, axes = plt.subplots(1, 1, figsize=(4.6, 3.2), squeeze=False)
         ax = axes[0][0]
-        for k, method in enumerate(results.experiment.methods):
-            some = results.pick({"method": method, "world": world})
-            boxes = [[auroc(n)(r) for r in some for n in r.eu if n.endswith(f"-{s}")] for s in range(1, 6)]
-            middle = np.array([np.mean(b) for b in boxes])
-            x = np.arange(1, 6) + 0.05 * (k - len(results.experiment.methods) / 2)
-            ax.plot(x, middle, color=COLOURS[method], marker="o", ms=3, lw=1.2, label=NAMES[method])
-        ax.set(xlabel="severity", ylabel="AUROC, %, mean over 15 corruptions", title=world, xticks=range(1, 6))
+        for method in results.experiment.methods:
+            where = {"method": method, "world": world}
+            means = [results.number(severity(level), where).mean for level in range(1, 6)]
+            ax.plot(range(1, 6), means, color=COLOURS[method], marker="o", ms=3, lw=1.2, label=NAMES[method])
+        ax.set(xlabel="severity", ylabel="mean AUROC, %", title=f"{world}: 15 corruptions", xticks=range(1, 6))
         made += _with_legend(figure, axes, folder / f"severities-{world}").figures
     return Made(figures=tuple(made))
 
