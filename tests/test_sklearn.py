@@ -277,6 +277,28 @@ def test_a_fitted_model_survives_being_pickled(wine, dumps, method):
     assert again.records_ == model.records_
 
 
+class Viewing(torch.nn.Module):
+    """``view`` takes channels first only."""
+
+    def __init__(self, shape, classes):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(shape[0], 4, 3)
+        self.head = torch.nn.Linear(4 * (shape[1] - 2) * (shape[2] - 2), classes)
+
+    def forward(self, x):
+        return self.head(self.conv(x).relu().view(len(x), -1))
+
+
+@pytest.mark.parametrize("net", ["cnn", Viewing])
+def test_a_pickled_model_of_images_keeps_its_memory_layout(net):
+    x = np.random.default_rng(0).random((30, 3, 12, 12), dtype=np.float32)
+    model = small(net=net, epochs=2).fit(x, np.arange(30) % 3)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+    for before, after in zip(model.ensemble_.nets, again.ensemble_.nets, strict=True):
+        assert [p.stride() for p in before.parameters()] == [p.stride() for p in after.parameters()]
+
+
 def _joblib(model: CredalClassifier) -> bytes:
     buffer = io.BytesIO()
     joblib.dump(model, buffer)

@@ -272,8 +272,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device = kept["device"] = pick_device(self.device)
         for i, weights in enumerate(kept["nets"]):
             net = kept["method"].rule.convert(make_under_seed(self._build, i), i, len(kept["nets"]))
-            net.load_state_dict(weights)
-            nets.append(net.to(device, memory_format=torch.channels_last).eval())
+            net.load_state_dict(weights, assign=True)  # in the memory layout they were trained in
+            nets.append(net.to(device).eval())
         self.ensemble_ = Ensemble.__new__(Ensemble)
         vars(self.ensemble_).update(kept, nets=nets)
 

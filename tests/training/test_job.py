@@ -111,3 +111,37 @@ def test_every_random_tensor_differs_between_members(tmp_path, net, data):
         for one, other in ((first, second), (first, third), (second, third)):
             assert (one[name] != other[name]).float().mean() > 0.9, name
     assert all(torch.equal(p, dict(job.network(0).named_parameters())[n]) for n, p in first.items())
+
+
+class Flattened(nn.Module):
+    """A network as many write it: ``view`` takes channels first only. first: no convolution before it."""
+
+    def __init__(self, flatten, first):
+        super().__init__()
+        self.flatten = flatten
+        self.body = nn.Identity() if first else nn.Conv2d(3, 8, 3)
+        self.head = nn.Linear(3 * 64 if first else 8 * 36, 4)
+
+    def forward(self, x):
+        return self.head(self.flatten(self.body(x).relu()))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_network_that_needs_channels_first_gets_them(tmp_path, first):
+    data = tiny_images(48, 8)
+    recipe = Recipe(epochs=2, batch_size=16, lr=0.05)
+
+    def viewing():
+        return Flattened(lambda x: x.view(len(x), -1), first)
+
+    def flattening():
+        return Flattened(lambda x: x.flatten(1), first)
+
+    mine = trained(viewing, data, tmp_path / "view", recipe=recipe)
+    assert mine.run.config()["recipe"]["channels_last"] is False
+    same = trained(flattening, data, tmp_path / "flatten", recipe=recipe.with_(channels_last=False))
+    assert torch.equal(mine.scores(data), same.scores(data))
+    trained(viewing, data, tmp_path / "view", recipe=recipe)  # the same call goes on with it
+    faster = trained(flattening, data, tmp_path / "last", recipe=recipe)
+    assert faster.run.config()["recipe"]["channels_last"] is True
+    torch.testing.assert_close(faster.scores(data), mine.scores(data), rtol=1e-3, atol=1e-4)

@@ -67,6 +67,11 @@ def batches(count: int, size: int) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]
 
 
+def layout(x: Tensor, recipe: Recipe) -> Tensor:
+    """A batch as the recipe wants it in memory; only images (B, C, H, W) have a choice."""
+    return x.contiguous(memory_format=torch.channels_last) if recipe.channels_last and x.ndim == 4 else x
+
+
 class Feed:
     """A member's training batches. Reading ``epoch(e)`` twice gives the same batches twice."""
 
@@ -91,10 +96,7 @@ class Feed:
         order = self.order(epoch)
         draws = generator(self.recipe.seed, self.member, "augment", epoch)
         for index, x in self._raw([order[s] for s in self.slices]):
-            x = self.inputs(self.augment(x, draws))
-            if self.recipe.channels_last and x.ndim == 4:
-                x = x.contiguous(memory_format=torch.channels_last)
-            yield x, self.labels[index.to(self.device)]
+            yield layout(self.inputs(self.augment(x, draws)), self.recipe), self.labels[index.to(self.device)]
 
     def _raw(self, indices: list[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
         if self.samples is not None:

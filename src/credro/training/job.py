@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from credro.data.augment import AUGMENTATIONS
 from credro.data.base import Data
 from credro.nets import make_under_seed
 from credro.objectives import PerSampleLoss, Rule, per_sample_loss
-from credro.training.feed import Inputs
+from credro.training.feed import Inputs, layout
 from credro.training.recipe import Recipe
 from credro.training.run import Run
 from credro.training.streams import derive, generator
@@ -98,8 +98,8 @@ def check_data(data: Data, classes: int, name: str) -> None:
             )
 
 
-def check_job(job: Job) -> None:
-    """Everything that can be known to fail, before any work is done."""
+def check_job(job: Job) -> Job:
+    """Everything that can be known to fail, before any work is done. Gives the job in a layout its network takes."""
     if job.members < 1:
         raise ValueError(f"members must be at least 1, got {job.members}")
     if job.recipe.augment not in AUGMENTATIONS:
@@ -115,20 +115,30 @@ def check_job(job: Job) -> None:
             raise ValueError(f"held_out has samples of shape {job.held_out.shape}, train_set of {job.data.shape}")
     if job.recipe.schedule == "plateau" and job.held_out is None:
         raise ValueError("schedule='plateau' watches the held-out loss: give held_out")
-    _check_network(job)
-
-
-def _check_network(job: Job) -> None:
-    """One forward pass of two samples: the network must take the data and give one output per class."""
-    net, index = job.network(0).eval(), torch.arange(min(2, len(job.data)))
-    x = job.inputs(job.data.batch(index).to(job.device))
-    with torch.no_grad():
+    try:
+        given = _forward(job)
+    except RuntimeError as error:
+        job = replace(job, recipe=job.recipe.with_(channels_last=False))
         try:
-            output: Any = net(x)
-        except RuntimeError as error:
-            raise ValueError(f"the network does not take samples of shape {tuple(x.shape[1:])}: {error}") from error
-        if isinstance(output, Tensor) and output.ndim >= 2:
-            output = job.rule.probs(output)
+            given = _forward(job)  # a user's ``x.view(len(x), -1)`` fails on channels last only
+        except RuntimeError:
+            raise ValueError(f"the network does not take samples of shape {job.data.shape}: {error}") from error
+    _check_output(job, *given)
+    return job
+
+
+def _forward(job: Job) -> tuple[nn.Module, Tensor, Any]:
+    """The first member's network before training, two samples in the recipe's layout, and what it gives for them."""
+    net, index = job.network(0).eval(), torch.arange(min(2, len(job.data)))
+    x = layout(job.inputs(job.data.batch(index).to(job.device)), job.recipe)
+    with torch.no_grad():
+        return net, x, net(x)
+
+
+def _check_output(job: Job, net: nn.Module, x: Tensor, output: Any) -> None:
+    """The network must give one output per class, and the loss one number per sample."""
+    if isinstance(output, Tensor) and output.ndim >= 2:
+        output = job.rule.probs(output)
     if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(x):
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise ValueError(f"the network must give a tensor with one row per sample, got {got} for {len(x)} samples")
@@ -138,7 +148,7 @@ def _check_network(job: Job) -> None:
             f"make its last layer {job.classes} wide"
         )
     with torch.no_grad():
-        losses = job.rule.losses(job.rule.scores(net, x), job.data.labels[index].to(job.device), job.loss)
+        losses = job.rule.losses(job.rule.scores(net, x), job.data.labels[: len(x)].to(job.device), job.loss)
     if losses.shape != (len(x),):
         raise ValueError(
             f"the loss must give one number per sample, shape ({len(x)},) for {len(x)} samples, got "

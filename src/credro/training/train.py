@@ -104,7 +104,7 @@ def train(
         loss,
         checkpoint_seconds,
     )
-    check_job(job)
+    job = check_job(job)
     with run.lock():
         # A run goes on with the executor and threads it was started with, so that its weights stay the same.
         before = run.config().get("execution") if run.config_path.exists() else None
@@ -117,7 +117,7 @@ def train(
             {
                 "method": method.config(),
                 "members": members,
-                "recipe": recipe.config(),
+                "recipe": job.recipe.config(),
                 "network": network,
                 "classes": list(data.classes) or [str(i) for i in range(classes)],
                 "inputs": inputs.config(),
