@@ -63,19 +63,24 @@ def accuracy_table(results: Results, _: Path) -> Made:
 
 
 def members_table(results: Results, _: Path) -> Made:
-    """Test accuracy of every member."""
-    count = max(r.facts["members"] for r in results.readings)
+    """Test accuracy of every member, for each variant where there are several."""
+    count, several = max(r.facts["members"] for r in results.readings), len(results.experiment.variants) > 1
     rows: Rows = []
-    for method in results.experiment.methods:
-        where = {"method": method}
-        row: list[Entry] = [NAMES[method]]
-        for i in range(count):
-            paper = paper_value("members", method=method, measure="member_accuracy", member=i, members=count)
-            row.append(results.number(values.member(i), where, paper=_in_percent(paper)))
-        rows.append([*row, results.number(fact("accuracy", 100), where)])
-    columns = ("method", *(f"member {i + 1}" for i in range(count)), "ensemble")
-    note = f"{results.setting()} Test accuracy in per cent; CreDRO's shares rise from delta_G to 1 with the number."
-    return _one("members", results.experiment.title, columns, rows, note)
+    for variant in results.experiment.variants:
+        for method in results.experiment.methods:
+            where = {"method": method, "variant": variant.label}
+            row: list[Entry] = [*([variant.label] if several else []), NAMES[method]]
+            for i in range(count):
+                keys = {"measure": "member_accuracy", "member": i, "members": count}
+                paper = _in_percent(_paper_of(results, variant, method=method, **keys))
+                row.append(results.number(values.member(i), where, paper=paper))
+            rows.append([*row, results.number(fact("accuracy", 100), where)])
+    columns = (*([""] if several else []), "method", *(f"member {i + 1}" for i in range(count)), "ensemble")
+    note = (
+        f"{results.setting()} Test accuracy in per cent; CreDRO's shares rise from delta_G to 1 with the number. In "
+        "brackets the paper's value where it has as many members."
+    )
+    return _one("members", "Accuracy of every member of every method", columns, rows, note)
 
 
 def complexity_table(results: Results, _: Path) -> Made:
@@ -109,7 +114,12 @@ def auroc_by_variant(results: Results, _: Path) -> Made:
         for method in results.experiment.methods:
             where = {"method": method, "variant": variant.label}
             row: list[Entry] = [variant.label, NAMES[method]]
-            row += [results.number(auroc(s), where, paper=_paper_of(results, variant, method, s)) for s in sets]
+            row += [
+                results.number(
+                    auroc(s), where, paper=_paper_of(results, variant, method=method, measure="auroc", set=s)
+                )
+                for s in sets
+            ]
             others = (fact("accuracy", 100), values.worst_fit)
             block.append([*row, *(results.number(value, where) for value in (mean_auroc, *others))])
         rows += best_in_columns(block)
@@ -243,8 +253,8 @@ def _in_percent(share: float | None) -> float | None:
     return None if share is None else round(100 * share, 2)
 
 
-def _paper_of(results: Results, variant: Variant, method: str, name: str) -> float | None:
-    keys: dict[str, Any] = {"method": method, "measure": "auroc", "set": name, **variant.options}
+def _paper_of(results: Results, variant: Variant, **keys: Any) -> float | None:
+    keys |= variant.options
     if variant.members:
         keys["members"] = variant.members
     if results.experiment.name == "noise":

@@ -148,7 +148,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "noise",
             "Symmetric label noise",
-            ("auroc_by_variant",),
+            ("auroc_by_variant", "members"),
             variants=tuple(Variant(f"noise {r:.0%}", noise=r) for r in (0.0, 0.1, 0.2)),
         ),
         Experiment(
