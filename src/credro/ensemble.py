@@ -282,6 +282,8 @@ class Ensemble:
 
     def probs(self, scores: Tensor) -> Tensor:
         """Members' scores (M, N, ...) to probabilities, each member at its own temperature."""
+        if not self.classes:
+            raise ValueError("the members predict numbers, and a credal set needs classes: scores(x) has their outputs")
         scale = torch.tensor(self.temperatures, dtype=scores.dtype).view(-1, *[1] * (scores.ndim - 1))
         return self.rule.probs(scores / scale)
 

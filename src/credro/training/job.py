@@ -20,6 +20,9 @@ from credro.training.streams import derive, generator
 
 MakeNet = Callable[[], nn.Module]
 
+FOR_CLASSES = ("cross_entropy", "focal")
+"""Losses that mean nothing where the targets are numbers."""
+
 
 class TrainingError(RuntimeError):
     """A member could not be trained; the message says which, when and what to try."""
@@ -75,6 +78,20 @@ def count_classes(data: Data) -> int:
     if data.labels.is_floating_point():
         return 0
     return len(data.classes) or (int(data.labels.max()) + 1 if len(data) else 0)
+
+
+def check_targets(data: Data, named: bool, loss: str) -> None:
+    """Raise where targets are numbers and what is to be trained needs classes. named: one of credro's own networks."""
+    labels = data.labels
+    if labels.ndim == 2 or not labels.is_floating_point() or not len(data) or not bool(torch.isfinite(labels).all()):
+        return  # what is not finite, or empty, is said by check_data
+    needs = "credro's own networks are" if named else f"loss={loss!r} is" if loss in FOR_CLASSES else ""
+    if needs:
+        raise ValueError(
+            f"{needs} for classes, and the targets are floats such as {float(labels[0]):g}. If they are classes, "
+            f"give whole numbers: y.astype(int), y.long(). If they are numbers to predict: a network of your own with "
+            f"mean and log variance as outputs, and loss='gaussian_nll'"
+        )
 
 
 def check_data(data: Data, classes: int, name: str) -> None:

@@ -22,7 +22,7 @@ from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
 from credro.training.executors import NoWorkers, choose, run_processes, run_sequential, run_stacked
 from credro.training.feed import Inputs
-from credro.training.job import Job, MakeNet, check_job, count_classes
+from credro.training.job import Job, MakeNet, check_job, check_targets, count_classes
 from credro.training.progress import Display
 from credro.training.recipe import Recipe
 from credro.training.run import Run
@@ -87,6 +87,7 @@ def train(
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
+    check_targets(data, isinstance(make_net, str), "" if loss else recipe.loss)
     factory, network = net_factory(make_net, classes, data.shape)
     inputs = Inputs.of(data)
     job = Job(
