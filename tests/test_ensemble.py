@@ -3,6 +3,7 @@ import shutil
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from torch import nn
@@ -124,6 +125,12 @@ def test_all_kinds_of_samples_give_one_prediction():
         "array": X.numpy(),
         "array of doubles": X.double().numpy(),
         "view": X.flip(0).numpy()[::-1],
+        "frame": pandas.DataFrame(X.numpy()),
+        "lists": X.tolist(),
+        "list of arrays": list(X.numpy()),
+        "list of tensors": list(X),
+        "list of pairs": list(zip(X, Y.tolist(), strict=True)),
+        "list of lists": [[x, int(y)] for x, y in zip(X, Y, strict=True)],
         "pair": (X, Y),
         "data": credro.data.as_data((X, Y)),
         "tensors": TensorDataset(X, Y),
@@ -146,11 +153,14 @@ def test_bytes_and_their_fractions_are_one_image(ensemble):
     torch.testing.assert_close(ensemble.predict(DataLoader(HELD, 30)).probs, ensemble.predict(images).probs)
 
 
-@pytest.mark.parametrize("kind", ["pair", "numpy", "dataset", "loader", "lazy"])
+@pytest.mark.parametrize("kind", ["pair", "numpy", "frame", "lists", "tensors", "dataset", "loader", "lazy"])
 def test_all_kinds_of_training_sets_give_one_ensemble(tmp_path, kind):
     sets = {
         "pair": (X, Y),
         "numpy": (X.double().numpy(), Y.numpy().astype(np.int32)),
+        "frame": (pandas.DataFrame(X.numpy()), pandas.Series(Y.numpy())),
+        "lists": (X.tolist(), Y.tolist()),
+        "tensors": (list(X), list(Y)),
         "dataset": Pairs(),
         "loader": DataLoader(Pairs(), batch_size=3, shuffle=True),  # order and batch size are the recipe's
         "lazy": Data("lazy", lambda i: X[i], Y, (6,), prepared=True),
@@ -165,6 +175,12 @@ def test_what_cannot_be_predicted_is_said(ensemble):
         ensemble.predict(np.zeros((4, 8, 8)))
     with pytest.raises(ValueError, match="x is empty"):
         ensemble.predict(np.zeros((0, 1, 8, 8)))
+    with pytest.raises(ValueError, match=r"x is one sample, of shape \(1, 8, 8\): give a batch of them, x\[None\]"):
+        ensemble.predict(np.zeros((1, 8, 8)))
+    holes = np.zeros((4, 1, 8, 8))
+    holes[2, 0, 3, 3] = np.nan
+    with pytest.raises(ValueError, match="x is NaN or infinite in sample 2 of a batch of 4"):
+        ensemble.predict(holes)
     with pytest.raises(TypeError, match="without random access can be predicted on, but not trained on"):
         trained(small_net, Stream())
 
@@ -276,7 +292,7 @@ def test_without_a_folder_the_run_lives_as_long_as_the_ensemble():
     other.predict(HELD)
     assert folder.exists()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
+        warnings.simplefilter("error", ResourceWarning)
         del other
     assert not folder.exists()
 

@@ -25,7 +25,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credro
 from credro.methods import make
-from credro.sklearn import MOST_COPIES, CredalClassifier, WeightedLoss, _copies
+from credro.sklearn import CredalClassifier
+from credro.sklearn.rows import MOST_COPIES, WeightedLoss, copies
 from credro.training.train import FitWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::credro.training.train.FitWarning")
@@ -365,11 +366,11 @@ def test_whole_weights_are_repetitions(wine):
 
 def test_copies_follow_the_weights():
     rng = np.random.default_rng(0)
-    np.testing.assert_array_equal(_copies(np.array([2.0, 4, 6, 2]), 0), [1, 2, 3, 1])
-    np.testing.assert_array_equal(_copies(np.full(7, 0.1), 0), 1)
+    np.testing.assert_array_equal(copies(np.array([2.0, 4, 6, 2]), 0), [1, 2, 3, 1])
+    np.testing.assert_array_equal(copies(np.full(7, 0.1), 0), 1)
     weights = rng.exponential(size=50)
     wanted = weights * MOST_COPIES / weights.mean()
-    found = np.stack([_copies(weights, seed) for seed in range(500)])
+    found = np.stack([copies(weights, seed) for seed in range(500)])
     assert (found >= np.floor(wanted)).all()
     assert (found <= np.ceil(wanted)).all()
     np.testing.assert_allclose(found.mean(0), wanted, atol=0.12)  # five standard errors of a rounding

@@ -8,8 +8,8 @@ import multiprocessing
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from credro.data.base import Data, as_data
-from credro.methods import METHODS, Method, make, reading
+from credro.data.base import Data, as_data, as_tensor
+from credro.methods import METHODS, Method, make, method_of, shared_options
 from credro.nets import make_under_seed
-from credro.objectives import PerSampleLoss, Rule, rule_of
-from credro.readouts import READOUTS, Prediction
-from credro.training.calibration import fit_temperature
+from credro.objectives import PerSampleLoss, Rule
+from credro.readouts import Prediction
+from credro.training.calibration import check_held_out, fit_temperature
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
 from credro.training.diagnostics import warnings_for
 from credro.training.feed import Inputs, batches
-from credro.training.job import MakeNet, check_data, count_classes
+from credro.training.job import MakeNet, count_classes
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
 from credro.training.threads import side_by_side
@@ -78,9 +78,9 @@ def fit(
     chosen = make(method) if isinstance(method, str) else method
     data, aside = as_data(train_set), None if calibrate is None else as_data(calibrate)
     if aside is not None:
-        _check_held_out(aside, count_classes(data), data.shape)
-    keep = tempfile.TemporaryDirectory(prefix="credro-") if out is None else None
-    folder = Path(keep.name) if keep is not None else Path(str(out))
+        check_held_out(aside, count_classes(data), data.shape)
+    keep = _Scratch() if out is None else None
+    folder = keep.folder if keep is not None else Path(str(out))
     run = train(
         make_net,
         data,
@@ -128,7 +128,7 @@ def load(
         chosen = method
     else:
         recorded = method_of(config)
-        chosen = recorded if method is None else make(method, **_shared_options(method, recorded))
+        chosen = recorded if method is None else make(method, **shared_options(method, recorded))
     trained = config["method"]["rule"]
     if json.loads(json.dumps(chosen.rule.config())) != trained:
         readers = [name for name, entry in METHODS.items() if getattr(entry.rule, "name", None) == trained["rule"]]
@@ -153,34 +153,22 @@ def load(
     return Ensemble(nets, chosen, inputs, tuple(config["classes"]), where, run)
 
 
-def method_of(config: dict[str, Any]) -> Method:
-    """The method a run's configuration records."""
-    given = config["method"]
-    rule, readout_name = rule_of(given["rule"]), given["readout"]["readout"]
-    if rule is None or readout_name not in READOUTS:
-        raise ValueError(
-            f"the run was trained by method {given['name']!r} (rule {given['rule']['rule']!r}, read-out "
-            f"{readout_name!r}), which is none of credro's own: give it as method="
-        )
-    readout_type = READOUTS[readout_name]
-    readout = {f.name: given["readout"][f.name] for f in fields(readout_type) if f.name in given["readout"]}
-    return Method(given["name"], rule, readout_type(**readout))
+class _Scratch:
+    """A temporary folder that goes quietly with the last ensemble that reads from it, or with the process."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="credro-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-def _shared_options(name: str, recorded: Method) -> dict[str, Any]:
-    """The recorded rule's options, when ``name`` is a method of that rule."""
-    if name not in reading(recorded.rule):
-        return {}
-    return {f.name: getattr(recorded.rule, f.name) for f in fields(recorded.rule)}
-
-
-def _check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
-    """Raise unless temperatures can be fitted on ``data``."""
-    if data.labels.ndim != 1 or data.labels.is_floating_point():
-        raise ValueError("calibration needs class labels, one per sample")
-    check_data(data, classes, "the data to calibrate on")
-    if data.shape != shape:
-        raise ValueError(f"the data to calibrate on has samples of shape {data.shape}, the training data of {shape}")
+def _holds_numbers(x: Samples) -> bool:
+    """Whether ``x`` is an array, a data frame or a list of samples, and not a dataset of (sample, label) pairs."""
+    if isinstance(x, Tensor | Data) or not isinstance(x, list):
+        return hasattr(x, "__array__")
+    try:
+        return bool(x) and np.asarray(x[0]).dtype.kind in "fiub"
+    except ValueError:  # a sample and its label have no common shape
+        return False
 
 
 class Ensemble:
@@ -205,7 +193,7 @@ class Ensemble:
             run,
         )
         self.temperatures: list[float] = [1.0] * len(nets)
-        self._keep: tempfile.TemporaryDirectory[str] | None = None
+        self._keep: _Scratch | None = None
         if run is not None and self._calibration.exists():
             self.temperatures = read_json(self._calibration)["temperatures"]
 
@@ -263,7 +251,7 @@ class Ensemble:
 
     def read_as(self, method: str | Method) -> Ensemble:
         """The same networks under another read-out of the same training rule."""
-        chosen = make(method, **_shared_options(method, self.method)) if isinstance(method, str) else method
+        chosen = make(method, **shared_options(method, self.method)) if isinstance(method, str) else method
         if chosen.rule != self.rule:
             raise ValueError(
                 f"method {chosen.name!r} needs members trained by {chosen.rule}, these were by {self.rule}"
@@ -306,6 +294,9 @@ class Ensemble:
         """What gives one member's scores of a batch (B, ...), on the CPU."""
         if tuple(batch.shape[1:]) != self.inputs.shape:
             raise ValueError(f"samples must have shape {self.inputs.shape}, got {tuple(batch.shape[1:])}")
+        if batch.is_floating_point() and not bool(torch.isfinite(batch).all()):
+            bad = (~torch.isfinite(batch)).flatten(1).any(1).nonzero()[0]
+            raise ValueError(f"x is NaN or infinite in sample {int(bad)} of a batch of {len(batch)}")
         x = self.inputs(batch.to(self.device))
 
         @torch.inference_mode()
@@ -316,11 +307,13 @@ class Ensemble:
 
     def _batches(self, x: Samples, size: int) -> Iterator[Tensor]:
         """Samples as stored, a batch at a time."""
-        if isinstance(x, np.ndarray):
-            x = torch.from_numpy(np.ascontiguousarray(x))
         if isinstance(x, tuple):
             x = as_data(x)
+        elif _holds_numbers(x):
+            x = as_tensor(x, "x")
         if isinstance(x, Tensor):
+            if tuple(x.shape) == self.inputs.shape:
+                raise ValueError(f"x is one sample, of shape {self.inputs.shape}: give a batch of them, x[None]")
             yield from torch.split(x, size) if len(x) else ()
         elif isinstance(x, Data):
             for part in batches(len(x), size):
@@ -336,7 +329,7 @@ class Ensemble:
         harms those that fit and generalise poorly (docs/results.md): it is a choice to measure, not a default.
         """
         data = as_data(held_out)
-        _check_held_out(data, len(self.classes), self.inputs.shape)
+        check_held_out(data, len(self.classes), self.inputs.shape)
         scores = self.scores(data)
         self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
         if self.run is not None:

@@ -7,8 +7,16 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
 
-from credro.objectives import ERM, CVaR, IntervalRule, RandomSubset, RelativeLikelihood, Rule, VariationalRule
-from credro.readouts import AveragedBoxReadOut, BoxReadOut, HullReadOut, MeanReadOut, NearestHullReadOut, ReadOut
+from credro.objectives import ERM, CVaR, IntervalRule, RandomSubset, RelativeLikelihood, Rule, VariationalRule, rule_of
+from credro.readouts import (
+    READOUTS,
+    AveragedBoxReadOut,
+    BoxReadOut,
+    HullReadOut,
+    MeanReadOut,
+    NearestHullReadOut,
+    ReadOut,
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,27 @@ def make(name: str, **given: Any) -> Method:
 def reading(rule: Rule) -> list[str]:
     """Names of the methods that can read networks trained by ``rule``: they are trained once and shared."""
     return [name for name, entry in METHODS.items() if entry.rule is type(rule)]
+
+
+def method_of(config: dict[str, Any]) -> Method:
+    """The method a run's configuration records."""
+    given = config["method"]
+    rule, readout_name = rule_of(given["rule"]), given["readout"]["readout"]
+    if rule is None or readout_name not in READOUTS:
+        raise ValueError(
+            f"the run was trained by method {given['name']!r} (rule {given['rule']['rule']!r}, read-out "
+            f"{readout_name!r}), which is none of credro's own: give it as method="
+        )
+    readout_type = READOUTS[readout_name]
+    readout = {f.name: given["readout"][f.name] for f in fields(readout_type) if f.name in given["readout"]}
+    return Method(given["name"], rule, readout_type(**readout))
+
+
+def shared_options(name: str, recorded: Method) -> dict[str, Any]:
+    """The recorded rule's options, when ``name`` is a method of that rule."""
+    if name not in reading(recorded.rule):
+        return {}
+    return {f.name: getattr(recorded.rule, f.name) for f in fields(recorded.rule)}
 
 
 def _entry(name: str) -> Entry:

@@ -72,6 +72,10 @@ def test_cnn_fits_random_labels():
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="shape must be at least 8x8"):
         CNN(shape=(1, 7, 28))
+    with pytest.raises(ValueError, match=r"at least 8x8 .*, got \(28, 28, 3\); channels come first: x.transpose"):
+        CNN(shape=(28, 28, 3))
+    with pytest.raises(ValueError, match=r"got \(28, 28\); grey images have one channel: x\[:, None\]"):
+        CNN(shape=(28, 28))
     with pytest.raises(ValueError, match="widths must be positive"):
         CNN(widths=())
     with pytest.raises(ValueError, match="hidden must be positive"):

@@ -1,6 +1,7 @@
 """What can be known to fail is found before the first step: no member's folder is made."""
 
 import re
+import warnings
 
 import pytest
 import torch
@@ -9,7 +10,8 @@ from torch import nn
 from credro.data import Data
 from credro.training.job import count_classes
 from credro.training.recipe import Recipe
-from tests.training.common import blobs, digits, job_of, small_net, tiny_images, trained
+from credro.training.run import RunError
+from tests.training.common import assert_bitwise, blobs, digits, job_of, small_net, tiny_images, trained, weights
 
 X, Y = blobs()
 
@@ -54,6 +56,8 @@ BAD = {
     "wrong shape": ((X[:, :5], Y), small_net, {}, r"the network does not take samples of shape \(5,\)"),
     "no tensor": ((X, Y), dict_net, {}, "one row per sample, got dict"),
     "no rows": ((X, Y), flat_net, {}, r"one row per sample, got \(6,\) for 2 samples"),
+    "names": ((X, ["a"] * 64), small_net, {}, "y must hold numbers, got <U1: number the classes from 0"),
+    "objects": ((X.numpy().astype(object), Y), small_net, {}, "x must hold numbers, got object$"),
     "lengths": ((X, Y[:-1]), small_net, {}, "same length, got 64 samples and 63 labels"),
     "one network": ((X, Y), small_net(), {}, "not be one: members would share weights"),
     "no members": ((X, Y), small_net, {"members": 0}, "members must be at least 1, got 0"),
@@ -111,6 +115,52 @@ def test_every_random_tensor_differs_between_members(tmp_path, net, data):
         for one, other in ((first, second), (first, third), (second, third)):
             assert (one[name] != other[name]).float().mean() > 0.9, name
     assert all(torch.equal(p, dict(job.network(0).named_parameters())[n]) for n, p in first.items())
+
+
+def test_what_is_hardly_meant_is_said(tmp_path):
+    def ends_in_softmax():
+        return nn.Sequential(nn.Linear(6, 3), nn.Softmax(-1))
+
+    cases = {
+        "gap": (small_net_of(5), (X, Y + 2), "no sample has class 0, 1, of 5 in train_set"),
+        "one": (small_net_of(1), (X, Y * 0), "all samples have class 0, of 1 in train_set"),
+        "softmax": (ends_in_softmax, (X, Y), "outputs sum to 1: it seems to end in a softmax"),
+    }
+    for name, (net, data, words) in cases.items():
+        with pytest.warns(UserWarning, match=words):
+            trained(net, data, tmp_path / name, quiet=False)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        trained(small_net, (X, Y), tmp_path / "well", quiet=False)
+        named = Data("own", X, Y + 1, (6,), ("a", "b", "c", "d"), prepared=True)
+        trained(small_net_of(4), named, tmp_path / "named", quiet=False)
+    assert not [w for w in said if "no sample" in str(w.message) or "softmax" in str(w.message)]
+
+
+def small_net_of(classes):
+    return lambda: nn.Linear(6, classes)
+
+
+def test_whole_numbers_that_are_one_hot_are_classes(tmp_path):
+    hot = nn.functional.one_hot(Y, 3)
+    trained(small_net, (X, hot), tmp_path / "whole")
+    trained(small_net, (X, hot.float()), tmp_path / "float")
+    assert_bitwise(weights(tmp_path / "whole"), weights(tmp_path / "float"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"), [({"epochs": 1}, "got dict$"), ("fashion", r"got str: credro.PRESETS\['fashion'\]")]
+)
+def test_a_recipe_is_a_recipe(tmp_path, recipe, said):
+    with pytest.raises(TypeError, match=f"recipe must be a credro.Recipe, {said}"):
+        trained(small_net, (X, Y), tmp_path, recipe=recipe)
+
+
+def test_a_file_is_no_folder_for_a_run(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunError, match="is a file, not a folder"):
+        trained(small_net, (X, Y), tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def mean_and_variance():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import (
@@ -147,7 +148,7 @@ def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data
         whole = DataLoader(source.dataset, collate_fn=source.collate_fn)
         return as_data(whole, name, classes).subset(part)
     if isinstance(source, tuple) and len(source) == 2:
-        x, y = (torch.as_tensor(part) for part in source)
+        x, y = as_tensor(source[0], "x"), as_tensor(source[1], "y")
         return _checked(
             Data(name, x, _label_tensor(y), tuple(x.shape[1:]), tuple(classes), prepared=x.dtype != torch.uint8)
         )
@@ -176,6 +177,19 @@ def as_data(source: Any, name: str = "own", classes: Sequence[str] = ()) -> Data
     names = tuple(classes) or tuple(map(str, getattr(source, "classes", ())))
     shape = tuple(read(torch.tensor([0])).shape[1:])
     return _checked(Data(name, read, _label_tensor(y), shape, names, prepared=True))
+
+
+def as_tensor(values: Any, name: str) -> Tensor:
+    """Numbers as a tensor: an array, a data frame or column of one, lists, a list of tensors. name: for messages."""
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, list | tuple) and values and isinstance(values[0], Tensor):
+        return torch.stack(list(values))
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        remedy = ": number the classes from 0, as names, y = np.unique(y, return_inverse=True) does" * (name == "y")
+        raise TypeError(f"{name} must hold numbers, got {array.dtype}{remedy}")
+    return torch.as_tensor(np.require(array, requirements=["C", "W"]))
 
 
 def _part(loader: DataLoader[Any]) -> Tensor | None:
@@ -219,7 +233,7 @@ def _label(source: Any, i: int) -> Tensor:
 
 
 def _label_tensor(y: Tensor) -> Tensor:
-    if y.is_floating_point():
+    if y.is_floating_point() or (y.ndim == 2 and y.shape[1] > 1):  # numbers, or a distribution over the classes
         return y.float()
     return (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y).long()  # a column of class numbers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import torch
@@ -98,29 +98,24 @@ def slsqp_per_thousand(r: Reading) -> float:
     return 1000 * float(r.facts["slsqp_seconds"]) / len(r.slsqp[TEST])
 
 
-def slsqp_errors(r: Reading, *names: str) -> torch.Tensor:
-    """By how many nats SLSQP's gap is wrong, on every sample it was given of these sets; of all, if none is named."""
-    return torch.cat([(r.slsqp[n] - r.eu[n][: len(r.slsqp[n])]).abs() for n in names or r.slsqp])
+def slsqp_errors(r: Reading, names: Iterable[str]) -> torch.Tensor:
+    """By how many nats SLSQP's gap is wrong, on every sample of these sets that it was given."""
+    return torch.cat([(r.slsqp[n] - r.eu[n][: len(r.slsqp[n])]).abs() for n in names])
 
 
-def slsqp_off(r: Reading) -> float:
-    """Share of the samples on which SLSQP's gap is wrong by more than 1e-3 nats."""
-    return 100 * float((slsqp_errors(r) > 1e-3).double().mean())
+def slsqp_off(inside: bool = True, outside: bool = True) -> Value:
+    """Share of the samples, of the test set and of the OOD sets, on which SLSQP's gap is off by more than 1e-3 nats."""
 
+    def value(r: Reading) -> float:
+        names = [n for n in r.slsqp if (inside if n == TEST else outside)]
+        return 100 * float((slsqp_errors(r, names) > 1e-3).double().mean())
 
-def slsqp_off_inside(r: Reading) -> float:
-    """The same, of the test set."""
-    return 100 * float((slsqp_errors(r, TEST) > 1e-3).double().mean())
-
-
-def slsqp_off_outside(r: Reading) -> float:
-    """The same, of the OOD sets."""
-    return 100 * float((slsqp_errors(r, *(n for n in r.slsqp if n != TEST)) > 1e-3).double().mean())
+    return value
 
 
 def slsqp_worst(r: Reading) -> float:
     """SLSQP's largest error, in nats."""
-    return float(slsqp_errors(r).max())
+    return float(slsqp_errors(r, r.slsqp).max())
 
 
 def auroc_of_some(name: str, exact: bool) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
 
@@ -65,5 +66,7 @@ def make_under_seed(factory: Callable[[], Net], seed: int) -> Net:
 
 def _find(name: str) -> Callable[..., nn.Module]:
     if name not in NETS:
-        raise ValueError(f"name must be one of {', '.join(NETS)}, got {name!r}")
+        near = get_close_matches(str(name), NETS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"a network's name must be one of {', '.join(NETS)}, got {name!r}{hint}")
     return NETS[name]

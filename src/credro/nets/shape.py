@@ -22,8 +22,11 @@ def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def check_image(shape: Sequence[int], least: int) -> tuple[int, int, int]:
     """``(channels, height, width)`` with both sides at least ``least`` pixels."""
     if len(shape) != 3:
-        raise ValueError(f"shape must be (channels, height, width), got {tuple(shape)}")
+        hint = "; grey images have one channel: x[:, None]" if len(shape) == 2 else ""
+        raise ValueError(f"shape must be (channels, height, width), got {tuple(shape)}{hint}")
     channels, height, width = check_shape(shape)
     if min(height, width) < least:
-        raise ValueError(f"shape must be at least {least}x{least} pixels for this network, got {tuple(shape)}")
+        last = width in (1, 3, 4) and min(channels, height) >= least
+        hint = "; channels come first: x.transpose(0, 3, 1, 2) of an array, x.permute(0, 3, 1, 2) of a tensor" * last
+        raise ValueError(f"shape must be at least {least}x{least} pixels for this network, got {tuple(shape)}{hint}")
     return channels, height, width

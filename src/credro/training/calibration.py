@@ -7,7 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+from credro.data.base import Data
 from credro.objectives import Rule
+from credro.training.job import check_data
 
 SMALLEST, LARGEST = 0.02, 50.0
 
@@ -38,3 +40,12 @@ def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor) -> float:
             d = a + ratio * (b - a)
             at_d = nll(d)
     return math.exp((a + b) / 2)
+
+
+def check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
+    """Raise unless temperatures can be fitted on ``data``."""
+    if data.labels.ndim != 1 or data.labels.is_floating_point():
+        raise ValueError("calibration needs class labels, one per sample")
+    check_data(data, classes, "the data to calibrate on")
+    if data.shape != shape:
+        raise ValueError(f"the data to calibrate on has samples of shape {data.shape}, the training data of {shape}")

@@ -144,6 +144,22 @@ def check_job(job: Job) -> Job:
     return job
 
 
+def doubts(job: Job) -> list[str]:
+    """Plain words about what can be trained, but is hardly meant."""
+    said, labels = [], job.data.labels
+    if job.classifies and labels.ndim == 1 and not job.data.classes:
+        absent = sorted(set(range(job.classes)) - set(labels.tolist()))
+        if absent or job.classes == 1:
+            what = f"no sample has class {', '.join(map(str, absent[:5]))}" if absent else "all samples have class 0"
+            said.append(f"{what}, of {job.classes} in train_set: classes are numbered from 0, without gaps.")
+    _, _, output = _forward(job)
+    if job.classifies and job.classes > 1 and bool((output >= 0).all() and ((output.sum(-1) - 1).abs() < 1e-4).all()):
+        said.append(
+            "The network's outputs sum to 1: it seems to end in a softmax. Give logits, the loss does the rest."
+        )
+    return said
+
+
 def _forward(job: Job) -> tuple[nn.Module, Tensor, Any]:
     """The first member's network before training, two samples in the recipe's layout, and what it gives for them."""
     net, index = job.network(0).eval(), torch.arange(min(2, len(job.data)))

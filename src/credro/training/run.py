@@ -79,6 +79,8 @@ class Run:
     @contextmanager
     def lock(self, name: str = "lock", wait: float = 0.0) -> Iterator[None]:
         """Hold the run (or one member of it) for this process; the system lets go when the process ends, however."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError(f"{self.folder} is a file, not a folder to keep a run in")
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a+") as file:

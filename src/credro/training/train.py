@@ -22,9 +22,9 @@ from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
 from credro.training.executors import NoWorkers, choose, run_processes, run_sequential, run_stacked
 from credro.training.feed import Inputs
-from credro.training.job import Job, MakeNet, check_job, check_targets, count_classes
+from credro.training.job import Job, MakeNet, check_job, check_targets, count_classes, doubts
 from credro.training.progress import Display
-from credro.training.recipe import Recipe
+from credro.training.recipe import PRESETS, Recipe
 from credro.training.run import Run
 from credro.training.share import share_members
 
@@ -84,6 +84,7 @@ def train(
     facts: anything else the run should remember, such as where its data came from. share: folders of other runs,
     whose members are taken where they are equal to one that this run needs.
     """
+    _check_recipe(recipe)
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
@@ -106,6 +107,8 @@ def train(
         checkpoint_seconds,
     )
     job = check_job(job)
+    for text in doubts(job):
+        warnings.warn(text, stacklevel=3)
     with run.lock():
         # A run goes on with the executor and threads it was started with, so that its weights stay the same.
         before = run.config().get("execution") if run.config_path.exists() else None
@@ -149,6 +152,12 @@ def train(
     for text in warnings_for([run.done(i) or {} for i in range(members)]):
         warnings.warn(text, FitWarning, stacklevel=3)
     return run
+
+
+def _check_recipe(recipe: Any) -> None:
+    if not isinstance(recipe, Recipe):
+        known = f": credro.PRESETS[{recipe!r}]" if isinstance(recipe, str) and recipe in PRESETS else ""
+        raise TypeError(f"recipe must be a credro.Recipe, got {type(recipe).__name__}{known}")
 
 
 def _recorded(config: dict[str, Any]) -> dict[str, Any]:

@@ -5,14 +5,12 @@ It trains through ``credro.fit`` and keeps nothing on disk, so it clones, pickle
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import math
 import multiprocessing
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 try:
     from joblib import effective_n_jobs
@@ -38,7 +36,6 @@ except ImportError as error:
 from credro.credal.decisions import RULES, decide
 from credro.data import split
 from credro.data.base import Data
-from credro.data.stats import channel_stats
 from credro.ensemble import Ensemble, fit
 from credro.evaluation import Threshold, threshold
 from credro.methods import Method, make
@@ -46,6 +43,7 @@ from credro.nets import MLP, make_under_seed
 from credro.nets import make as make_net
 from credro.objectives import Rule
 from credro.readouts import Prediction
+from credro.sklearn.rows import WeightedLoss, by_contents, copies, exact_scores, plain, standardised, without_run
 from credro.training.recipe import Recipe
 from credro.training.train import FitWarning, pick_device
 
@@ -53,9 +51,6 @@ Array = npt.NDArray[Any]
 MakeNet = Callable[[Any, int], nn.Module]
 
 HOLES = "fill in missing values first, or pass missing='mean' to take each for its feature's mean"
-
-MOST_COPIES = 4.0
-"""Sample weights repeat rows; the training set grows at most by this factor."""
 
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -148,13 +143,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
         seed, method, names = self._seed(), self._method(), tuple(map(str, self.classes_))
-        order, kind = _by_contents(X, codes)
+        order, kind = by_contents(X, codes)
         X, codes = X[order], codes[order]
         weights = np.ones(len(X)) if sample_weight is None else sample_weight[order]
         class_weights = self._class_weights(codes, weights)
         if own_loss := type(method.rule).loss is not Rule.loss:
             weights = weights * class_weights[codes]
-        rows = np.arange(len(X)).repeat(_copies(weights, seed))
+        rows = np.arange(len(X)).repeat(copies(weights, seed))
 
         columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
         whole = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
@@ -163,7 +158,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             aside, _ = split(torch.from_numpy(codes[np.unique(kind, return_index=True)[1]]), self.calibrate, seed=seed)
             held = np.isin(kind[rows], aside.numpy())
         data = whole.subset(torch.from_numpy(rows[~held]))
-        data = _standardised(data) if self.scale else replace(data, prepared=True)
+        data = standardised(data) if self.scale else replace(data, prepared=True)
         if isinstance(self.net, str):
             self._build = partial(make_net, self.net, classes=len(names), shape=data.shape)
         else:
@@ -175,7 +170,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.net if isinstance(self.net, str) else self._build,
                 data,
                 method=method,
-                members=_plain(self.members),
+                members=plain(self.members),
                 recipe=self._recipe(len(data), seed),
                 out=self.out or folder,
                 **self._execution(),
@@ -188,7 +183,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.records_, concerns = ensemble.records, ensemble.warnings
         for text in concerns:
             warnings.warn(text, FitWarning, stacklevel=2)
-        self.ensemble_ = ensemble if self.out else _without_run(ensemble)
+        self.ensemble_ = ensemble if self.out else without_run(ensemble)
         self.max_epistemic_ = math.inf if self.max_epistemic is None else float(self.max_epistemic)
         self.threshold_: Threshold | None = None
         return self
@@ -198,7 +193,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X, _ = self._checked(X, reset=False)
         ensemble, x = self.ensemble_, torch.tensor(X)
-        scores = _exact_scores(ensemble, x) if isinstance(ensemble.nets[0], MLP) else ensemble.scores(x)
+        scores = exact_scores(ensemble, x) if isinstance(ensemble.nets[0], MLP) else ensemble.scores(x)
         return ensemble.method.readout(ensemble.probs(scores))
 
     def predict(self, X: Any) -> Array:
@@ -336,14 +331,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.method_options:
                 raise ValueError("method_options go with a method's name: this method has its options already")
             return self.method
-        return make(self.method, **_plain(self.method_options or {}))
+        return make(self.method, **plain(self.method_options or {}))
 
     def _recipe(self, rows: int, seed: int) -> Recipe:
         auto = min(256, max(64, rows // 16), max(8, rows // 4))
         size = auto if self.batch_size == "auto" else self.batch_size
         given = {"epochs": self.epochs, "batch_size": size, "lr": self.lr, "optimiser": self.optimiser}
         given |= {"weight_decay": self.weight_decay, "seed": seed}
-        return Recipe(**_plain({**given, **(self.recipe_options or {})}))
+        return Recipe(**plain({**given, **(self.recipe_options or {})}))
 
     def _class_weights(self, codes: Array, weights: Array) -> npt.NDArray[np.float64]:
         """Weights (C,) with a mean of 1 over the training rows, so that they do not change the size of a step."""
@@ -359,74 +354,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if multiprocessing.parent_process() is None:
             return {"executor": self.executor, "workers": effective_n_jobs(self.n_jobs)}
         return {"executor": "sequential" if self.executor == "processes" else self.executor, "workers": 1}
-
-
-@dataclass(frozen=True)
-class WeightedLoss:
-    """Cross-entropy (B,) times the weight of the sample's class. A class, so that it travels to other processes."""
-
-    weights: tuple[float, ...]
-
-    def __call__(self, logits: Tensor, target: Tensor) -> Tensor:
-        """logits: (B, C), target: (B,)."""
-        weights = logits.new_tensor(self.weights)
-        return nn.functional.cross_entropy(logits, target, weight=weights, reduction="none")
-
-
-def _by_contents(X: Array, codes: Array) -> tuple[Array, Array]:
-    """An order (N,) of the rows that depends on what they hold alone, and each one's number (N,) among the distinct."""
-    hashes = [hashlib.blake2b(row, digest_size=8).digest() for row in np.ascontiguousarray(X)]
-    keys = np.frombuffer(b"".join(hashes), np.uint64)
-    order = np.lexsort((codes, keys))
-    changes = (np.diff(keys[order]) != 0) | (np.diff(codes[order]) != 0)
-    return order, np.append(0, np.cumsum(changes))
-
-
-def _exact_scores(ensemble: Ensemble, x: Tensor) -> Tensor:
-    """Scores (M, N, ...) in double precision, where the device has it.
-
-    In single precision the rows beside it change a row's result by rounding; scikit-learn promises that they do not.
-    """
-    if ensemble.device.type == "mps":
-        return ensemble.scores(x)
-    nets = [copy.deepcopy(net).double() for net in ensemble.nets]
-    with torch.inference_mode():
-        inputs = (ensemble.inputs(part.to(ensemble.device)).double() for part in torch.split(x, 4096))
-        return torch.cat([torch.stack([ensemble.rule.scores(net, part).cpu() for net in nets]) for part in inputs], 1)
-
-
-def _copies(weights: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.int_]:
-    """How often to repeat each row (N,): in proportion to its weight, on average exactly.
-
-    One copy stands for the greatest common divisor of whole weights, else for the smallest weight; for more where the
-    set would grow beyond ``MOST_COPIES``. What is left over is rounded by systematic sampling.
-    """
-    whole = bool((weights == np.round(weights)).all()) and weights.max() < 2**53
-    unit = float(np.gcd.reduce(weights.astype(np.int64))) if whole else weights.min()
-    ends = np.cumsum(weights / max(unit, weights.mean() / MOST_COPIES))
-    ends = np.where(np.isclose(ends, np.round(ends), rtol=0, atol=1e-6), np.round(ends), ends)
-    shift = np.random.default_rng(seed).random()
-    return np.diff(np.floor(ends + shift), prepend=0).astype(int)
-
-
-def _standardised(data: Data) -> Data:
-    """The set with its own mean and deviation. What varies by less than single precision shows is a constant."""
-    mean, std = channel_stats(data)
-    return replace(data, mean=mean, std=tuple(s if s > 1e-6 * abs(m) else 1.0 for m, s in zip(mean, std, strict=True)))
-
-
-def _without_run(ensemble: Ensemble) -> Ensemble:
-    """The ensemble by itself: the folder it was trained in is gone."""
-    alone = Ensemble(ensemble.nets, ensemble.method, ensemble.inputs, ensemble.classes, ensemble.device)
-    alone.temperatures = ensemble.temperatures
-    return alone
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers, which searches over parameters like to give, as Python's."""
-    if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _numpy(x: Any) -> Array:
