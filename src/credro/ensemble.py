@@ -60,7 +60,7 @@ def fit(
     """Train a credal ensemble, or finish training one that was interrupted.
 
     make_net: a network's name (``credro list nets``) or a function that builds a new one at every call.
-    train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, or a pair ``(x, y)``.
+    train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, or a pair ``(x, y)``; y are class numbers from 0.
     method: a name (``credro list methods``) or ``credro.methods.make(name, option=...)``. members: M.
     recipe: how to train; ``credro.Recipe()`` if not given. out: the run's folder; a temporary one if not given.
         A run that is already there goes on where it stopped; one with another configuration is refused.
