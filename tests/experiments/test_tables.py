@@ -35,6 +35,7 @@ def test_mean_and_deviation_are_numpys(values):
 def test_one_run_has_no_deviation_and_none_has_no_mean():
     assert Number.of([3.0]) == Number(3.0)
     assert Number.of([3.0]).text() == "3.0"
+    assert Number.of([-0.04, 0.02]).text() == "0.0 ± 0.0"
     assert Number.of([math.nan]).text() == "–"
 
 

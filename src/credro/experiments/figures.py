@@ -26,11 +26,13 @@ def sizes(results: Results, folder: Path) -> Made:
     counts = [v.members for v in results.experiment.variants if v.members]
     for ax, name in zip(axes[0], names, strict=True):
         value = mean_auroc if name == "mean" else auroc(name)
-        for method in results.experiment.methods:
+        methods = results.experiment.methods
+        for i, method in enumerate(methods):
             numbers = [results.number(value, {"method": method, "members": m}) for m in counts]
             spread = [n.std or 0.0 for n in numbers]
+            aside = 0.3 * (i - (len(methods) - 1) / 2)  # so that the bars stand beside each other
             ax.errorbar(
-                counts,
+                [m + aside for m in counts],
                 [n.mean for n in numbers],
                 spread,
                 color=COLOURS[method],

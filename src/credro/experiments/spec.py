@@ -125,7 +125,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "sizes",
             "Ensembles of 5, 10, 15 and 20",
-            ("auroc_by_variant", "sizes_figure"),
+            ("auroc_by_variant", "claims", "sizes_figure"),
             ("de", "crewra", "creens", "en-dro", "credro", "credro-hull"),
             _sizes(5, 10, 15, 20),
         ),
@@ -148,7 +148,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "noise",
             "Symmetric label noise",
-            ("auroc_by_variant", "members"),
+            ("auroc_by_variant", "claims", "members"),
             variants=tuple(Variant(f"noise {r:.0%}", noise=r) for r in (0.0, 0.1, 0.2)),
         ),
         Experiment(

@@ -37,7 +37,7 @@ class Number:
         if math.isnan(self.mean):
             return "–"
         spread = "" if self.std is None else f"{plus_minus}{self.std:.{self.digits}f}"
-        return f"{self.mean:.{self.digits}f}{spread}"
+        return f"{round(self.mean, self.digits) + 0.0:.{self.digits}f}{spread}"  # no minus before a zero
 
 
 Entry: TypeAlias = Number | str
