@@ -47,7 +47,7 @@ def test_unknown_path(tmp_path):
     with pytest.raises(DataNotFound, match=r"'x\.csv' was not found; looked for: x\.csv, .*x\.csv"):
         load("x.csv", root=tmp_path)
     (tmp_path / "x.txt").write_text("hello")
-    with pytest.raises(ValueError, match=r"must be a folder of images or end in \.npz, \.csv, \.parquet"):
+    with pytest.raises(ValueError, match=r"must be a folder of images or end in \.npz, \.csv, \.tsv, \.parquet"):
         load(tmp_path / "x.txt")
 
 

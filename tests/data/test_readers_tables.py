@@ -80,6 +80,24 @@ def test_split_column(tmp_path):
         load(write(tmp_path, FRAME), split="test")
 
 
+@pytest.mark.parametrize(
+    ("name", "between", "decimal"),
+    [("t.csv", ";", "."), ("t.csv", ";", ","), ("t.tsv", "\t", "."), ("t.csv", "\t", ",")],
+)
+def test_other_separators_and_decimal_commas(tmp_path, name, between, decimal):
+    """What Excel writes in half of Europe gives the same samples as commas and points."""
+    frame = pandas.DataFrame(
+        {"age": [1.5, -2.25, 3.0], "town": ["x, y", "z", "z"], "n": [1, 2, 3], "label": ["a", "b", "a"]}
+    )
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    frame.to_csv(tmp_path / name, index=False, sep=between, decimal=decimal, encoding="utf-8-sig")
+    plain, other = load(tmp_path / "plain.csv"), load(tmp_path / name)
+    assert plain.columns == other.columns == ("age", "town=x, y", "town=z", "n")
+    assert torch.equal(plain.samples, other.samples)
+    assert plain.samples[:, 0].tolist() == [1.5, -2.25, 3.0]
+    assert other.classes == ("a", "b")
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_missing_values(tmp_path, kind):
     frame = FRAME.copy()

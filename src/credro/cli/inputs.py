@@ -24,7 +24,7 @@ from credro.data.readers.tables import LABELS, encode, read_frame
 from credro.ensemble import Ensemble
 from credro.training.checkpoint import read_json
 
-TABLES = (".csv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet")
 UNSAID = ("test", "val", None)
 """Splits to look for when none is named: None is the whole of what has no splits."""
 
@@ -116,7 +116,7 @@ def read_unlabelled(
         elif path.suffix.lower() == ".npz":
             sets.append(_array(path, split))
         else:
-            raise ValueError(f"{path} must be a folder, an image, .npz, .csv, .parquet or the name of a set")
+            raise ValueError(f"{path} must be a folder, an image, .npz, .csv, .tsv, .parquet or the name of a set")
     if images:
         shape = ensemble.inputs.shape
         if len(shape) != 3 or shape[0] not in (1, 3):

@@ -26,5 +26,10 @@ READERS: dict[str, Callable[..., Data]] = {
 }
 """By name; the same names as in ``sources.SOURCES``."""
 
-FILES: dict[str, Callable[..., Data]] = {".npz": arrays.npz, ".csv": tables.table, ".parquet": tables.table}
+FILES: dict[str, Callable[..., Data]] = {
+    ".npz": arrays.npz,
+    ".csv": tables.table,
+    ".tsv": tables.table,
+    ".parquet": tables.table,
+}
 """By the end of a file's name; a folder is read by ``folders.folder``."""

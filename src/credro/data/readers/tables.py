@@ -1,4 +1,4 @@
-"""A user's own table: CSV or parquet, one row a sample, one column the label."""
+"""A user's own table: CSV, TSV or parquet, one row a sample, one column the label."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from credro.data.readers.labels import check_missing, read_groups, read_labels
 
 LABELS = ("label", "target", "class", "y")
 """Column names that are taken for the label, in this order, when none is given."""
+
+TEXT = (".csv", ".tsv")
+"""Files of text; others are parquet."""
 
 MOST_VALUES = 100
 """A column of text with more different values is a name or a number of something, not a category."""
@@ -84,9 +87,9 @@ def table(
 def read_frame(path: Path) -> Any:
     """A table as a pandas ``DataFrame``."""
     pandas = need("pandas")
-    read = pandas.read_csv if path.suffix.lower() == ".csv" else pandas.read_parquet
+    text = path.suffix.lower() in TEXT
     try:
-        frame = read(path)
+        frame = _read_text(pandas, path) if text else pandas.read_parquet(path)
     except ImportError as error:
         raise ModuleNotFoundError("pyarrow is needed to read parquet: pip install 'credro[data]'") from error
     except FileNotFoundError:
@@ -94,10 +97,22 @@ def read_frame(path: Path) -> Any:
     except Exception as error:  # pandas and pyarrow raise many kinds
         raise DataError(path, f"not a readable table ({type(error).__name__}: {error})") from error
     frame.columns = [str(column) for column in frame.columns]
-    if path.suffix.lower() == ".csv" and frame.columns[0] == "Unnamed: 0" and _counts_rows(frame.iloc[:, 0]):
+    if text and frame.columns[0] == "Unnamed: 0" and _counts_rows(frame.iloc[:, 0]):
         frame = frame.iloc[:, 1:]
     if len(twice := frame.columns[frame.columns.duplicated()]):
         raise DataError(path, f"has two columns called {twice[0]!r}")
+    return frame
+
+
+def _read_text(pandas: Any, path: Path) -> Any:
+    """Values between commas, semicolons or tabs, whichever the first line has most of; then perhaps 3,5 for 3.5."""
+    with open(path, encoding="utf-8-sig") as file:
+        first = file.readline()
+    between = max(",;\t", key=first.count)
+    frame = pandas.read_csv(path, sep=between)
+    words = frame.select_dtypes(exclude="number")
+    if between != "," and any(words[c].dropna().astype(str).str.fullmatch(r"[+-]?\d+,\d+").any() for c in words):
+        return pandas.read_csv(path, sep=between, decimal=",")
     return frame
 
 
