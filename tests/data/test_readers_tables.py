@@ -86,7 +86,7 @@ def test_split_column(tmp_path):
 )
 def test_other_separators_and_decimal_commas(tmp_path, name, between, decimal):
     """What Excel writes in half of Europe gives the same samples as commas and points."""
-    frame = pandas.DataFrame(
+    frame = pd.DataFrame(
         {"age": [1.5, -2.25, 3.0], "town": ["x, y", "z", "z"], "n": [1, 2, 3], "label": ["a", "b", "a"]}
     )
     frame.to_csv(tmp_path / "plain.csv", index=False)
