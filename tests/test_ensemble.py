@@ -301,3 +301,54 @@ def test_nothing_in_a_run_is_a_pickle(run):
     kinds = {p.suffix for p in run.rglob("*") if p.is_file()} | {p.name for p in run.rglob("lock")}
     assert kinds <= {".json", ".jsonl", ".safetensors", "", "lock"}
     assert all(p.read_bytes()[:1] != b"\x80" for p in run.rglob("*") if p.is_file())
+
+
+NUMBERS = credro.Recipe(epochs=30, batch_size=16, lr=0.01, optimiser="adamw", loss="gaussian_nll")
+
+
+@pytest.mark.parametrize("executor", ["sequential", "stacked"])
+def test_numbers_are_learnt_loaded_and_read(tmp_path, executor):
+    y = 40 * X[:, 0] + 1000
+    ensemble = trained("mlp", (X, y), tmp_path, recipe=NUMBERS, executor=executor)
+    prediction = ensemble.predict_numbers(X)
+    assert float((prediction.mean - y).square().mean()) < 0.1 * float(y.var())
+    again = credro.load(tmp_path, device="cpu")
+    torch.testing.assert_close(again.predict_numbers(X).total, prediction.total)
+    with torch.no_grad():
+        outputs = torch.stack([net(X) for net in again.nets]).double()
+    torch.testing.assert_close(prediction.means, outputs[..., 0], rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(prediction.aleatoric, outputs[..., 1].exp().amin(0), rtol=1e-4, atol=1e-6)
+    point = again.read_as("en-dro").predict_numbers(X)
+    assert point.set is None
+    torch.testing.assert_close(point.epistemic, outputs[..., 0].var(0, correction=0), rtol=1e-3, atol=1e-3)
+    entries = [json.loads(line) for line in (tmp_path / "members/00/history.jsonl").read_text().splitlines()]
+    assert all(e["accuracy"] is None for e in entries)
+
+
+def test_numbers_are_calibrated_by_their_variances(tmp_path):
+    y = 40 * X[:, 0] + 1000
+    ensemble = trained("mlp", (X, y), tmp_path, recipe=NUMBERS)
+    before = ensemble.predict_numbers(X)
+    factors = ensemble.calibrate((X, y + 30 * torch.randn(70, generator=torch.Generator().manual_seed(0))))
+    after = credro.load(tmp_path, device="cpu").predict_numbers(X)
+    torch.testing.assert_close(after.means, before.means)
+    expected = before.stds.square() * torch.tensor(factors).double()[:, None]
+    torch.testing.assert_close(after.stds.square(), expected, rtol=1e-4, atol=1e-6)
+    with pytest.raises(ValueError, match="calibration needs numbers, one per sample"):
+        ensemble.calibrate((X, Y))
+
+
+def test_numbers_and_classes_are_told_apart(tmp_path, ensemble):
+    with pytest.raises(ValueError, match="tell 10 classes apart: use predict"):
+        ensemble.predict_numbers(HELD)
+    other = trained(
+        lambda: nn.Linear(6, 3), (X, X[:, 0]), tmp_path / "own", recipe=credro.Recipe(epochs=1), loss=absolute
+    )
+    with pytest.raises(ValueError, match="predict numbers, not classes: use predict_numbers"):
+        other.predict(X)
+    with pytest.raises(ValueError, match=r"must give mean and log variance, \(M, N, 2\) in all, got \(2, 70, 3\)"):
+        other.predict_numbers(X)
+
+
+def absolute(output, target):
+    return (output[:, 0] - target).abs()

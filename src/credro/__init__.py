@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from credro import data, evaluation, methods, nets
     from credro.credal.decisions import decide
     from credro.credal.entropy import InexactWarning, lower_entropy, shannon, upper_entropy
+    from credro.credal.gaussian import Gaussians
     from credro.credal.measures import (
         aleatoric,
         epistemic,
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "credro.credal.sets": ("Box", "Hull"),
+    "credro.credal.gaussian": ("Gaussians",),
     "credro.credal.entropy": ("InexactWarning", "lower_entropy", "shannon", "upper_entropy"),
     "credro.credal.measures": (
         "aleatoric",

@@ -22,8 +22,8 @@ from credro.data.base import Data, as_data, as_tensor
 from credro.methods import METHODS, Method, make, method_of, shared_options
 from credro.nets import make_under_seed
 from credro.objectives import PerSampleLoss, Rule
-from credro.readouts import Prediction
-from credro.training.calibration import check_held_out, fit_temperature
+from credro.readouts import GaussianPrediction, Prediction
+from credro.training.calibration import check_held_out, fit_temperature, fit_variance
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
 from credro.training.diagnostics import warnings_for
 from credro.training.feed import Inputs, batches
@@ -138,7 +138,7 @@ def load(
         )
     network, inputs = config["network"], Inputs.from_config(config["inputs"])
     if "name" in network:
-        build, _ = net_factory(network["name"], len(config["classes"]), inputs.shape)
+        build, _ = net_factory(network["name"], len(config["classes"]), inputs.shape, network.get("target"))
     elif make_net is None:
         raise ValueError(f"{run.folder} was trained with {network['own']}: give make_net, the function that builds it")
     else:
@@ -266,14 +266,34 @@ class Ensemble:
         x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``.
         Memory beyond the outputs (M, N, C) is that of one batch. cache: keep the outputs for a ``Data`` in the run.
         """
+        self._need_classes()
         return self.method.readout(self.probs(self.scores(x, batch_size=batch_size, cache=cache)))
+
+    def predict_numbers(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> GaussianPrediction:
+        """The same for members that were trained on numbers: each gives a Gaussian, and the set is of mixtures."""
+        if self.classes:
+            raise ValueError(f"the members tell {len(self.classes)} classes apart: use predict")
+        return self.method.readout.numbers(self.gaussians(self.scores(x, batch_size=batch_size, cache=cache)))
 
     def probs(self, scores: Tensor) -> Tensor:
         """Members' scores (M, N, ...) to probabilities, each member at its own temperature."""
-        if not self.classes:
-            raise ValueError("the members predict numbers, and a credal set needs classes: scores(x) has their outputs")
+        self._need_classes()
         scale = torch.tensor(self.temperatures, dtype=scores.dtype).view(-1, *[1] * (scores.ndim - 1))
         return self.rule.probs(scores / scale)
+
+    def gaussians(self, scores: Tensor) -> Tensor:
+        """Members' scores (M, N, 2) to mean and log variance, each member's variances by its own factor."""
+        if scores.ndim != 3 or scores.shape[-1] != 2:
+            raise ValueError(
+                f"members that predict numbers must give mean and log variance, (M, N, 2) in all, got "
+                f"{tuple(scores.shape)}; scores(x) has their outputs as they are"
+            )
+        factors = torch.tensor(self.temperatures, dtype=scores.dtype).log()[:, None]
+        return torch.stack([scores[..., 0], scores[..., 1] + factors], -1)
+
+    def _need_classes(self) -> None:
+        if not self.classes:
+            raise ValueError("the members predict numbers, not classes: use predict_numbers")
 
     def scores(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Tensor:
         """What the members' networks give (M, N, ...), on the CPU: for most rules the logits."""
@@ -323,15 +343,19 @@ class Ensemble:
                 yield item[0] if isinstance(item, list | tuple) else item
 
     def calibrate(self, held_out: Samples) -> list[float]:
-        """Fit one temperature per member by negative log-likelihood on ``held_out``, keep them with the run.
+        """Fit one temperature per member by likelihood on ``held_out``, keep them with the run.
 
-        They are applied before any read-out. Calibration helps members that underfit or fit and generalise well, and
-        harms those that fit and generalise poorly (docs/results.md): it is a choice to measure, not a default.
+        They are applied before any read-out; of members that predict numbers they multiply the variances. Calibration
+        repairs part of what underfitting does to credal sets, and harms those of members that fit (docs/results.md):
+        it is a choice to measure, not a default.
         """
         data = as_data(held_out)
         check_held_out(data, len(self.classes), self.inputs.shape)
         scores = self.scores(data)
-        self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
+        if self.classes:
+            self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
+        else:
+            self.temperatures = [fit_variance(s, data.labels) for s in scores]
         if self.run is not None:
             facts = {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()}
             write_json(self._calibration, {"temperatures": self.temperatures, "held_out": facts})

@@ -104,6 +104,12 @@ def shared_options(name: str, recorded: Method) -> dict[str, Any]:
     return {f.name: getattr(recorded.rule, f.name) for f in fields(recorded.rule)}
 
 
+def for_numbers() -> list[str]:
+    """Names of the methods that can also predict numbers."""
+    found = [(name, make(name)) for name in METHODS]
+    return [n for n, m in found if m.rule.regresses and type(m.readout).numbers is not ReadOut.numbers]
+
+
 def _entry(name: str) -> Entry:
     if name not in METHODS:
         near = get_close_matches(str(name), METHODS, n=1)

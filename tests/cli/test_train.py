@@ -83,6 +83,16 @@ def test_a_table_says_in_options_what_to_do(place, cli, tmp_path):
     assert "--label must be given" in shown.err
 
 
+def test_numbers_are_not_taken_for_classes(cli, tmp_path):
+    (tmp_path / "prices.csv").write_text("rooms,price\n" + "".join(f"{i % 5},{i + 0.5}\n" for i in range(20)))
+    shown = cli(
+        "train", "--data", tmp_path / "prices.csv", "--label", "price", "--net", "mlp", "--out", tmp_path / "run"
+    )
+    assert shown.code == 2
+    assert "labels are numbers such as 0.5, and the command line knows classes only" in shown.err
+    assert not (tmp_path / "run").exists()
+
+
 def test_own_photographs_from_training_to_labels(cli, tmp_path):
     draw = np.random.default_rng(0)
     for split, count in (("train", 12), ("test", 4)):

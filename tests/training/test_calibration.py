@@ -5,7 +5,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from credro.objectives import ERM
-from credro.training.calibration import LARGEST, SMALLEST, fit_temperature
+from credro.training.calibration import LARGEST, SMALLEST, fit_temperature, fit_variance
 
 
 def scores_of(seed, scale, classes=5, samples=300):
@@ -38,3 +38,18 @@ def test_it_stays_within_its_bounds():
     found = fit_temperature(ERM(), right, torch.arange(10) % 3)  # always right: the colder, the better
     assert SMALLEST <= found < 0.03  # colder still, and the loss is 0 in double precision
     assert fit_temperature(ERM(), right, (torch.arange(10) + 1) % 3) == pytest.approx(LARGEST, rel=1e-3)  # never
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_the_factor_of_the_variances_is_scipys(scale):
+    generator = torch.Generator().manual_seed(0)
+    mean, log_variance = torch.randn(2, 400, generator=generator, dtype=torch.float64)
+    targets = mean + scale * torch.exp(log_variance / 2) * torch.randn(400, generator=generator, dtype=torch.float64)
+
+    def likelihood(log_factor):
+        variance = torch.exp(log_variance + log_factor)
+        return float(torch.nn.functional.gaussian_nll_loss(mean, targets, variance, eps=0.0))
+
+    found = fit_variance(torch.stack([mean, log_variance], -1), targets)
+    assert found == pytest.approx(math.exp(minimize_scalar(likelihood, (-1, 1)).x), rel=1e-5)
+    assert found == pytest.approx(scale**2, rel=0.2)

@@ -167,26 +167,13 @@ def mean_and_variance():
     return nn.Linear(6, 2)
 
 
-@pytest.mark.parametrize(
-    ("net", "recipe", "said"),
-    [
-        ("mlp", Recipe(epochs=1), r"own networks are for classes, and the targets are floats such as 0.*astype"),
-        (mean_and_variance, Recipe(epochs=1), r"loss='cross_entropy' is for classes, and the targets are floats"),
-        (mean_and_variance, Recipe(epochs=1, loss="focal"), r"loss='focal' is for classes"),
-    ],
-)
-def test_classes_as_floats_are_explained(tmp_path, net, recipe, said):
+@pytest.mark.parametrize("loss", ["cross_entropy", "focal"])
+@pytest.mark.parametrize("net", ["mlp", mean_and_variance])
+def test_classes_as_floats_are_explained(tmp_path, net, loss):
+    said = f"loss='{loss}' is for classes, and the targets are floats such as 0.*astype.*loss='gaussian_nll'"
     with pytest.raises(ValueError, match=said):
-        trained(net, (X, Y.double()), tmp_path, recipe=recipe)
+        trained(net, (X, Y.double()), tmp_path, recipe=Recipe(epochs=1, loss=loss))
     assert not (tmp_path / "members").exists()
-
-
-def test_no_probabilities_of_numbers(tmp_path):
-    recipe = Recipe(epochs=1, lr=1e-3, loss="gaussian_nll")
-    ensemble = trained(mean_and_variance, (X, X.sum(1)), tmp_path, recipe=recipe)
-    assert ensemble.scores(X).shape == (2, len(X), 2)
-    with pytest.raises(ValueError, match=r"predict numbers, and a credal set needs classes: scores\(x\)"):
-        ensemble.predict(X)
 
 
 class Flattened(nn.Module):

@@ -104,6 +104,11 @@ def train(
     reader = {"label": label, "drop": tuple(drop or ()) or None, "size": _size(size)}
     reader = {k: v for k, v in reader.items() if v is not None}
     whole = load(data, split=split, root=root, **reader)
+    if whole.labels.is_floating_point() and whole.labels.ndim == 1:
+        raise ValueError(
+            f"--data {data}: labels are numbers such as {float(whole.labels[0]):g}, and the command line knows classes "
+            f"only; in Python, credro.sklearn.CredalRegressor predicts numbers"
+        )
     watched = load(data, split=held_out, root=root, **reader) if held_out is not None else None
     order = shuffled(len(whole), len(whole), seed)
     used = len(whole) - (calibrate or 0) if limit is None else min(limit, len(whole))

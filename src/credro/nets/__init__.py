@@ -1,5 +1,6 @@
 """Networks by name, with published state-dict keys."""
 
+from credro.nets.gaussian import GaussianNet, make_gaussian
 from credro.nets.head import head, set_head
 from credro.nets.registry import NETS, make, make_under_seed, usual_shape
 from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
@@ -13,12 +14,14 @@ __all__ = [
     "NETS",
     "BasicBlock",
     "Bottleneck",
+    "GaussianNet",
     "LoadReport",
     "ResNet",
     "WideResNet",
     "head",
     "load_weights",
     "make",
+    "make_gaussian",
     "make_under_seed",
     "set_head",
     "usual_shape",

@@ -22,6 +22,7 @@ class Rule:
 
     name: ClassVar[str]
     stackable: ClassVar[bool] = True  # whether all members can be trained at once by one stacked forward pass
+    regresses: ClassVar[bool] = True  # whether the targets may be numbers
 
     def loss(
         self,

@@ -69,6 +69,7 @@ class IntervalRule(Rule):
 
     delta: float = 0.5
     name: ClassVar[str] = "interval_head"
+    regresses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check delta."""

@@ -32,6 +32,7 @@ class RelativeLikelihood(Rule):
     alpha: float = 1.0
     name: ClassVar[str] = "relative_likelihood"
     stackable: ClassVar[bool] = False
+    regresses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check alpha."""

@@ -94,6 +94,7 @@ class VariationalRule(Rule):
     seed: int = 0
     name: ClassVar[str] = "variational"
     stackable: ClassVar[bool] = False
+    regresses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from credro.readouts.averaged_box import AveragedBoxReadOut
 from credro.readouts.base import Prediction, ReadOut
 from credro.readouts.box import BoxReadOut
+from credro.readouts.gaussian import GaussianPrediction
 from credro.readouts.hull import HullReadOut
 from credro.readouts.mean import MeanReadOut
 from credro.readouts.nearest_hull import NearestHullReadOut
@@ -17,6 +18,7 @@ __all__ = [
     "READOUTS",
     "AveragedBoxReadOut",
     "BoxReadOut",
+    "GaussianPrediction",
     "HullReadOut",
     "MeanReadOut",
     "NearestHullReadOut",

@@ -12,6 +12,7 @@ from torch import Tensor
 from credro.credal.entropy import shannon
 from credro.credal.measures import aleatoric, interval_width, mutual_information, total
 from credro.credal.sets import CredalSet
+from credro.readouts.gaussian import GaussianPrediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,10 @@ class ReadOut(ABC):
     @abstractmethod
     def __call__(self, outputs: Tensor) -> Prediction:
         """outputs: (M, N, C) probabilities unless the training rule gives something else."""
+
+    def numbers(self, outputs: Tensor) -> GaussianPrediction:
+        """The same where members predict numbers. outputs: (M, N, 2), mean and log variance."""
+        raise ValueError(f"read-out {self.name!r} is for classes, and the members predict numbers")
 
     def config(self) -> dict[str, Any]:
         """Name and hyper-parameters."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from credro.credal.sets import Box
 from credro.readouts.base import Prediction, ReadOut
+from credro.readouts.gaussian import GaussianPrediction
 
 MEASURES = ("auto", "gap", "width")
 
@@ -37,3 +38,7 @@ class BoxReadOut(ReadOut):
         box = Box.of(outputs)
         width = self.measure == "width" or (self.measure == "auto" and binary)
         return Prediction(outputs, box.mean, box, "width" if width else "gap")
+
+    def numbers(self, outputs: Tensor) -> GaussianPrediction:
+        """outputs: (M, N, 2), mean and log variance."""
+        return GaussianPrediction.of(outputs, credal=True)

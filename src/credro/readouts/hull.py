@@ -9,6 +9,7 @@ from torch import Tensor
 
 from credro.credal.sets import Hull
 from credro.readouts.base import Prediction, ReadOut
+from credro.readouts.gaussian import GaussianPrediction
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,7 @@ class HullReadOut(ReadOut):
         """outputs: (M, N, C) probabilities."""
         hull = Hull(outputs)
         return Prediction(outputs, hull.mean, hull)
+
+    def numbers(self, outputs: Tensor) -> GaussianPrediction:
+        """outputs: (M, N, 2), mean and log variance."""
+        return GaussianPrediction.of(outputs, credal=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from credro.readouts.base import Prediction, ReadOut
+from credro.readouts.gaussian import GaussianPrediction
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,7 @@ class MeanReadOut(ReadOut):
     def __call__(self, outputs: Tensor) -> Prediction:
         """outputs: (M, N, C) probabilities."""
         return Prediction(outputs, outputs.to(torch.float64).mean(0), None)
+
+    def numbers(self, outputs: Tensor) -> GaussianPrediction:
+        """outputs: (M, N, 2), mean and log variance."""
+        return GaussianPrediction.of(outputs, credal=False)

@@ -1,59 +1,31 @@
-"""A credal ensemble as a scikit-learn classifier, for tables and for images.
-
-It trains through ``credro.fit`` and keeps nothing on disk, so it clones, pickles and searches like any other estimator.
-"""
+"""A credal ensemble as a scikit-learn classifier, for tables and for images."""
 
 from __future__ import annotations
 
-import math
-import multiprocessing
-import tempfile
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
-
-try:
-    from joblib import effective_n_jobs
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils import check_random_state
-    from sklearn.utils.class_weight import compute_class_weight
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-except ImportError as error:
-    raise ImportError(
-        f"credro.sklearn needs scikit-learn 1.6 or later ({error}): pip install 'credro[sklearn]'"
-    ) from error
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 
 from credro.credal.decisions import RULES, decide
-from credro.data import split
 from credro.data.base import Data
-from credro.ensemble import Ensemble, fit
 from credro.evaluation import Threshold, threshold
-from credro.methods import Method, make
-from credro.nets import MLP, make_under_seed
+from credro.methods import Method
 from credro.nets import make as make_net
 from credro.objectives import Rule
 from credro.readouts import Prediction
-from credro.sklearn.rows import WeightedLoss, by_contents, copies, exact_scores, plain, standardised, without_run
-from credro.training.recipe import Recipe
-from credro.training.train import FitWarning, pick_device
-
-Array = npt.NDArray[Any]
-MakeNet = Callable[[Any, int], nn.Module]
-
-HOLES = "fill in missing values first, or pass missing='mean' to take each for its feature's mean"
+from credro.sklearn.base import Array, CredalEstimator, MakeNet, as_array
+from credro.sklearn.rows import WeightedLoss, by_contents, copies, standardised
 
 
-class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
     """A credal ensemble of neural networks: labels, probability intervals, and exact epistemic uncertainty.
 
     method: "credro", "de", "crewra", ... (``credro list methods``). method_options: its options, ``{"delta_g": 0.7}``.
@@ -135,17 +107,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_settings()
         X, y = self._checked(X, y, reset=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            used = sample_weight > 0
-            X, y, sample_weight = X[used], y[used], sample_weight[used]
+        check_classification_targets(y)
+        X, y, weights = self._weighed(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
         seed, method, names = self._seed(), self._method(), tuple(map(str, self.classes_))
         order, kind = by_contents(X, codes)
-        X, codes = X[order], codes[order]
-        weights = np.ones(len(X)) if sample_weight is None else sample_weight[order]
+        X, codes, weights = X[order], codes[order], weights[order]
         class_weights = self._class_weights(codes, weights)
         if own_loss := type(method.rule).loss is not Rule.loss:
             weights = weights * class_weights[codes]
@@ -153,10 +122,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
         whole = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
-        held = np.zeros(len(rows), bool)
-        if self.calibrate:  # by distinct rows: copies of one never fall on both sides
-            aside, _ = split(torch.from_numpy(codes[np.unique(kind, return_index=True)[1]]), self.calibrate, seed=seed)
-            held = np.isin(kind[rows], aside.numpy())
+        held = self._held_out(kind, rows, seed, codes)
         data = whole.subset(torch.from_numpy(rows[~held]))
         data = standardised(data) if self.scale else replace(data, prepared=True)
         if isinstance(self.net, str):
@@ -164,37 +130,20 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             self._build = partial(self.net, data.shape[0] if len(data.shape) == 1 else data.shape, len(names))
 
-        with tempfile.TemporaryDirectory(prefix="credro-") as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitWarning)  # said below, when calibration may have settled it
-            ensemble = fit(
-                self.net if isinstance(self.net, str) else self._build,
-                data,
-                method=method,
-                members=plain(self.members),
-                recipe=self._recipe(len(data), seed),
-                out=self.out or folder,
-                **self._execution(),
-                device=self.device,
-                calibrate=whole.subset(torch.from_numpy(rows[held])) if self.calibrate else None,
-                loss=None if own_loss or self.class_weight is None else WeightedLoss(tuple(class_weights.tolist())),
-                progress="auto" if self.verbose else "none",
-                checkpoint_seconds=10.0 if self.out else math.inf,
-            )
-            self.records_, concerns = ensemble.records, ensemble.warnings
-        for text in concerns:
-            warnings.warn(text, FitWarning, stacklevel=2)
-        self.ensemble_ = ensemble if self.out else without_run(ensemble)
-        self.max_epistemic_ = math.inf if self.max_epistemic is None else float(self.max_epistemic)
+        self._train(
+            data,
+            method,
+            self._recipe(len(data), seed),
+            calibrate=whole.subset(torch.from_numpy(rows[held])) if self.calibrate else None,
+            loss=None if own_loss or self.class_weight is None else WeightedLoss(tuple(class_weights.tolist())),
+        )
         self.threshold_: Threshold | None = None
         return self
 
     def prediction(self, X: Any) -> Prediction:
         """Everything at once, as tensors: probs (M, N, C), mean, set, lower, upper, epistemic, aleatoric, total."""
-        check_is_fitted(self)
-        X, _ = self._checked(X, reset=False)
-        ensemble, x = self.ensemble_, torch.tensor(X)
-        scores = exact_scores(ensemble, x) if isinstance(ensemble.nets[0], MLP) else ensemble.scores(x)
-        return ensemble.method.readout(ensemble.probs(scores))
+        scores = self._scores(X)
+        return self.ensemble_.method.readout(self.ensemble_.probs(scores))
 
     def predict(self, X: Any) -> Array:
         """The most probable label (N,) of every row, also of those that ``abstains`` would leave unanswered."""
@@ -202,36 +151,31 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:
         """Point probabilities (N, C), ordered as ``classes_``: the members' mean; CreDE's intersection probability."""
-        return _numpy(self.prediction(X).mean)
+        return as_array(self.prediction(X).mean)
 
     def predict_interval(self, X: Any) -> Array:
         """Lower and upper probability (N, C, 2) of each class; of a method without a credal set, the members' range."""
         prediction = self.prediction(X)
-        return np.stack([_numpy(prediction.lower), _numpy(prediction.upper)], -1)
+        return np.stack([as_array(prediction.lower), as_array(prediction.upper)], -1)
 
     def predict_set(self, X: Any) -> Array:
         """The classes that remain possible, boolean (N, C), by ``decision_rule``; one only without a credal set."""
         prediction = self.prediction(X)
         if prediction.set is None:
-            return _numpy(np.eye(len(self.classes_), dtype=bool)[prediction.label.numpy()])
-        return _numpy(decide(prediction.set, self.decision_rule))
+            return as_array(np.eye(len(self.classes_), dtype=bool)[prediction.label.numpy()])
+        return as_array(decide(prediction.set, self.decision_rule))
 
     def epistemic(self, X: Any) -> Array:
         """Epistemic uncertainty (N,): what more data would settle. Entropy gap, or interval width for two classes."""
-        return _numpy(self.prediction(X).epistemic)
+        return as_array(self.prediction(X).epistemic)
 
     def aleatoric(self, X: Any) -> Array:
         """Aleatoric uncertainty (N,), in nats: the least entropy in the credal set."""
-        return _numpy(self.prediction(X).aleatoric)
+        return as_array(self.prediction(X).aleatoric)
 
     def total(self, X: Any) -> Array:
         """Total uncertainty (N,), in nats: the greatest entropy in the credal set."""
-        return _numpy(self.prediction(X).total)
-
-    def abstains(self, X: Any) -> Array:
-        """Where (N,) epistemic uncertainty reaches ``max_epistemic_``: better no answer than ``predict``'s."""
-        epistemic = self.epistemic(X)
-        return _numpy(~(epistemic < self.max_epistemic_))
+        return as_array(self.prediction(X).total)
 
     def choose_threshold(self, X: Any, y: Any, *, max_error: float = 0.05, confidence: float = 0.95) -> Threshold:
         """Set ``max_epistemic_`` so that at most ``max_error`` of the answers are wrong, and say how it was shown.
@@ -244,101 +188,19 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y.shape != (len(prediction),):
             raise ValueError(f"y must have one label per row, shape ({len(prediction)},), got {y.shape}")
         correct = self._labels(prediction) == y
-        self.threshold_ = threshold(_numpy(prediction.epistemic), correct, max_error, confidence)
+        self.threshold_ = threshold(as_array(prediction.epistemic), correct, max_error, confidence)
         self.max_epistemic_ = self.threshold_.threshold
         return self.threshold_
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Weights in place of networks: not every network pickles, and another machine may have other devices."""
-        state: dict[str, Any] = super().__getstate__()
-        if "ensemble_" not in state:
-            return state
-        ensemble = state["ensemble_"]
-        kept = {**vars(ensemble), "nets": [{k: v.cpu() for k, v in net.state_dict().items()} for net in ensemble.nets]}
-        del kept["device"]
-        return {**state, "ensemble_": kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Build the networks again."""
-        super().__setstate__(state)
-        if "ensemble_" not in state:
-            return
-        kept, nets = dict(state["ensemble_"]), []
-        device = kept["device"] = pick_device(self.device)
-        for i, weights in enumerate(kept["nets"]):
-            net = kept["method"].rule.convert(make_under_seed(self._build, i), i, len(kept["nets"]))
-            net.load_state_dict(weights, assign=True)  # in the memory layout they were trained in
-            nets.append(net.to(device).eval())
-        self.ensemble_ = Ensemble.__new__(Ensemble)
-        vars(self.ensemble_).update(kept, nets=nets)
-
-    def __sklearn_tags__(self) -> Any:
-        """NaN is welcome where ``missing`` says so."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "mean"
-        return tags
-
     def _check_settings(self) -> None:
         """What neither the recipe nor the method checks."""
+        super()._check_settings()
         if self.decision_rule not in RULES:
             raise ValueError(f"decision_rule must be one of {', '.join(RULES)}, got {self.decision_rule!r}")
-        if self.missing not in ("error", "mean"):
-            raise ValueError(f"missing must be 'error' or 'mean', got {self.missing!r}")
-        if self.missing == "mean" and not self.scale:
-            raise ValueError("missing='mean' needs scale=True: it is the scaling that knows the means")
-        if self.calibrate is not False and not (self.calibrate is not True and 0 < self.calibrate < 1):
-            raise ValueError(f"calibrate must be False or a share of the rows in (0, 1), got {self.calibrate!r}")
-
-    def _checked(self, X: Any, y: Any = None, *, reset: bool) -> tuple[Array, Any]:
-        """X as floats (images of bytes stay bytes), y as it is. reset: learn what X is like; else compare with it."""
-        images = self.net != "mlp"
-        settings: dict[str, Any] = {
-            "dtype": [np.float32, np.uint8] if images else np.float32,
-            "allow_nd": images,
-            "ensure_all_finite": "allow-nan" if self.missing == "mean" else True,
-        }
-        try:
-            if reset:
-                X, y = validate_data(self, X, y, **settings)
-                check_classification_targets(y)
-            else:
-                X = validate_data(self, X, reset=False, **settings)
-        except ValueError as error:
-            if str(error).startswith("Input X contains NaN"):  # scikit-learn goes on to recommend other estimators
-                raise ValueError(f"Input X contains NaN: {HOLES}") from error
-            raise
-        if X.ndim == 2:
-            X = X.astype(np.float32, copy=False)
-        elif X.ndim == 3 and isinstance(self.net, str):
-            X = X[:, None]  # grey images have one channel
-        if reset:
-            self._dtype = X.dtype
-        elif X.dtype != self._dtype:
-            raise ValueError(f"X must hold {self._dtype} images, as in fit, got {X.dtype}")
-        return X, y
 
     def _labels(self, prediction: Prediction) -> Array:
         labels: Array = self.classes_[prediction.label.numpy()]
         return labels
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _method(self) -> Method:
-        if isinstance(self.method, Method):
-            if self.method_options:
-                raise ValueError("method_options go with a method's name: this method has its options already")
-            return self.method
-        return make(self.method, **plain(self.method_options or {}))
-
-    def _recipe(self, rows: int, seed: int) -> Recipe:
-        auto = min(256, max(64, rows // 16), max(8, rows // 4))
-        size = auto if self.batch_size == "auto" else self.batch_size
-        given = {"epochs": self.epochs, "batch_size": size, "lr": self.lr, "optimiser": self.optimiser}
-        given |= {"weight_decay": self.weight_decay, "seed": seed}
-        return Recipe(**plain({**given, **(self.recipe_options or {})}))
 
     def _class_weights(self, codes: Array, weights: Array) -> npt.NDArray[np.float64]:
         """Weights (C,) with a mean of 1 over the training rows, so that they do not change the size of a step."""
@@ -348,14 +210,3 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             found = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
         return np.asarray(found * counts.sum() / (found * counts).sum())
-
-    def _execution(self) -> dict[str, Any]:
-        """Executor and workers. A worker process starts no processes of its own (a daemonic one may not)."""
-        if multiprocessing.parent_process() is None:
-            return {"executor": self.executor, "workers": effective_n_jobs(self.n_jobs)}
-        return {"executor": "sequential" if self.executor == "processes" else self.executor, "workers": 1}
-
-
-def _numpy(x: Any) -> Array:
-    array: Array = np.asarray(x)
-    return array

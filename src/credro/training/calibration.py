@@ -1,4 +1,4 @@
-"""One temperature per member, fitted on held-out data by negative log-likelihood."""
+"""One temperature per member, or one factor of its variances, fitted on held-out data by likelihood."""
 
 from __future__ import annotations
 
@@ -42,10 +42,20 @@ def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor) -> float:
     return math.exp((a + b) / 2)
 
 
+def fit_variance(scores: Tensor, targets: Tensor) -> float:
+    """The factor in [0.02^2, 50^2] by which a Gaussian member's variances are most likely: the mean squared residual.
+
+    scores: (N, 2), mean and log variance; targets: (N,). The residual is in units of the predicted deviation.
+    """
+    mean, log_variance = scores.double().unbind(-1)
+    squared = (targets.double() - mean).square() * torch.exp(-log_variance)
+    return min(LARGEST**2, max(SMALLEST**2, float(squared.mean())))
+
+
 def check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
     """Raise unless temperatures can be fitted on ``data``."""
-    if data.labels.ndim != 1 or data.labels.is_floating_point():
-        raise ValueError("calibration needs class labels, one per sample")
+    if data.labels.ndim != 1 or data.labels.is_floating_point() != (classes == 0):
+        raise ValueError(f"calibration needs {'class labels' if classes else 'numbers'}, one per sample")
     check_data(data, classes, "the data to calibrate on")
     if data.shape != shape:
         raise ValueError(f"the data to calibrate on has samples of shape {data.shape}, the training data of {shape}")

@@ -11,8 +11,10 @@ from torch import Tensor, nn
 
 from credro.data.augment import AUGMENTATIONS
 from credro.data.base import Data
+from credro.methods import Method, for_numbers
 from credro.nets import make_under_seed
 from credro.objectives import PerSampleLoss, Rule, per_sample_loss
+from credro.readouts import ReadOut
 from credro.training.feed import Inputs, layout
 from credro.training.recipe import Recipe
 from credro.training.run import Run
@@ -80,18 +82,19 @@ def count_classes(data: Data) -> int:
     return len(data.classes) or (int(data.labels.max()) + 1 if len(data) else 0)
 
 
-def check_targets(data: Data, named: bool, loss: str) -> None:
-    """Raise where targets are numbers and what is to be trained needs classes. named: one of credro's own networks."""
+def check_targets(data: Data, method: Method, loss: str) -> None:
+    """Raise where targets are numbers and what is to be trained needs classes. loss: its name; "" for a user's own."""
     labels = data.labels
     if labels.ndim == 2 or not labels.is_floating_point() or not len(data) or not bool(torch.isfinite(labels).all()):
         return  # what is not finite, or empty, is said by check_data
-    needs = "credro's own networks are" if named else f"loss={loss!r} is" if loss in FOR_CLASSES else ""
-    if needs:
+    if loss in FOR_CLASSES:
         raise ValueError(
-            f"{needs} for classes, and the targets are floats such as {float(labels[0]):g}. If they are classes, "
-            f"give whole numbers: y.astype(int), y.long(). If they are numbers to predict: a network of your own with "
-            f"mean and log variance as outputs, and loss='gaussian_nll'"
+            f"loss={loss!r} is for classes, and the targets are floats such as {float(labels[0]):g}. If they are "
+            f"classes, give whole numbers: y.astype(int), y.long(). If they are numbers to predict, "
+            f"credro.Recipe(loss='gaussian_nll')"
         )
+    if not method.rule.regresses or type(method.readout).numbers is ReadOut.numbers:
+        raise ValueError(f"method {method.name!r} is for classes; these predict numbers: {', '.join(for_numbers())}")
 
 
 def check_data(data: Data, classes: int, name: str) -> None:

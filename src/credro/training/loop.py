@@ -43,7 +43,7 @@ class Progress:
     epoch: int  # finished, counted from 1
     epochs: int
     loss: float
-    accuracy: float
+    accuracy: float | None  # None where the targets are numbers
     seconds: float  # of this epoch
     done: bool = False  # the member needs no more epochs
 
@@ -57,6 +57,7 @@ class Losses:
 
     member: int
     epoch: int
+    classifies: bool = True
     sums: float = 0.0
     hits: int = 0
     seen: int = 0
@@ -94,9 +95,9 @@ class Losses:
         return self.sums / max(1, self.seen)
 
     @property
-    def accuracy(self) -> float:
-        """Share of right answers while training."""
-        return self.hits / max(1, self.seen)
+    def accuracy(self) -> float | None:
+        """Share of right answers while training; None where the targets are numbers."""
+        return self.hits / max(1, self.seen) if self.classifies else None
 
 
 def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool] = lambda: True) -> None:
@@ -173,7 +174,7 @@ class Trainer:
 
     def _batches(self, alive: Callable[[], bool]) -> Losses | None:
         job, recipe, net = self.job, self.job.recipe, self.net
-        losses = Losses(self.member, self.epoch)
+        losses = Losses(self.member, self.epoch, job.classifies)
         draws = job.draws(self.member, self.epoch)
         reductions = self._reductions()
         per_sample, samples = job.loss, len(job.data)

@@ -70,14 +70,16 @@ class Display:
             self.bar.stop()
 
     def _line(self, p: Progress) -> str:
+        right = "" if p.accuracy is None else f", accuracy {p.accuracy:.1%}"
         return (
-            f"member {p.member}: epoch {p.epoch}/{p.epochs}, loss {p.loss:.4f}, accuracy {p.accuracy:.1%}"
+            f"member {p.member}: epoch {p.epoch}/{p.epochs}, loss {p.loss:.4f}{right}"
             f" | all members: {self.count}/{self.total} epochs, {self._time_left()} left"
         )
 
     def _members(self) -> str:
         recent = sorted(self.latest.values(), key=lambda p: p.member)[-4:]
-        return "  ".join(f"#{p.member} {p.loss:.3f} {p.accuracy:.0%}" for p in recent)
+        right = {p.member: "" if p.accuracy is None else f" {p.accuracy:.0%}" for p in recent}
+        return "  ".join(f"#{p.member} {p.loss:.3f}{right[p.member]}" for p in recent)
 
     def _time_left(self) -> str:
         fresh = self.count - self.start_count

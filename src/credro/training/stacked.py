@@ -175,7 +175,7 @@ def _epoch(stack: Stack, feeds: list[Feed], epoch: int, failed: dict[int, str]) 
     """One epoch of every member; a member whose loss is not finite is noted in ``failed`` and no longer counts."""
     job, recipe = stack.job, stack.job.recipe
     draws = [job.draws(i, epoch) for i in stack.members]
-    losses = [Losses(i, epoch) for i in stack.members]
+    losses = [Losses(i, epoch, job.classifies) for i in stack.members]
     rate = recipe.lr
     for b, (x, target) in enumerate(_batches(feeds, epoch)):
         rate = learning_rate(recipe, epoch + b / len(feeds[0]))

@@ -16,7 +16,7 @@ import torch
 
 from credro.data.base import Data
 from credro.methods import Method
-from credro.nets import make, make_under_seed
+from credro.nets import make, make_gaussian, make_under_seed
 from credro.objectives import PerSampleLoss
 from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
@@ -44,8 +44,22 @@ def pick_device(device: str | torch.device = "auto") -> torch.device:
     return torch.device("cpu")
 
 
-def net_factory(net: str | MakeNet, classes: int, shape: Sequence[int]) -> tuple[MakeNet, dict[str, Any]]:
-    """A network's factory and what a run records of it: enough to build a named one again."""
+def spread(data: Data) -> tuple[float, float]:
+    """Mean and deviation of targets that are numbers; of equal ones the deviation counts as 1."""
+    targets = data.labels.double()
+    return float(targets.mean()), float(targets.std(correction=0)) or 1.0
+
+
+def net_factory(
+    net: str | MakeNet, classes: int, shape: Sequence[int], target: Sequence[float] | None = None
+) -> tuple[MakeNet, dict[str, Any]]:
+    """A network's factory and what a run records of it: enough to build a named one again.
+
+    target: mean and deviation of the numbers to predict, if they are numbers.
+    """
+    if isinstance(net, str) and target is not None:
+        mean, std = target
+        return partial(make_gaussian, net, tuple(shape), mean, std), {"name": net, "target": [mean, std]}
     if isinstance(net, str):
         return partial(make, net, classes=classes, shape=tuple(shape)), {"name": net}
     if not callable(net):
@@ -88,8 +102,8 @@ def train(
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
-    check_targets(data, isinstance(make_net, str), "" if loss else recipe.loss)
-    factory, network = net_factory(make_net, classes, data.shape)
+    check_targets(data, method, "" if loss else recipe.loss)
+    factory, network = net_factory(make_net, classes, data.shape, None if classes else spread(data))
     inputs = Inputs.of(data)
     job = Job(
         run,

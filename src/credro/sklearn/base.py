@@ -1,0 +1,222 @@
+"""What the classifier and the regressor have in common: settings, checks, training, pickling.
+
+They train through ``credro.fit`` and keep nothing on disk, so they clone, pickle and search like any other estimator.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import tempfile
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from credro.data import split
+from credro.data.base import Data
+from credro.ensemble import Ensemble, fit
+from credro.methods import Method, make
+from credro.nets import MLP, GaussianNet, make_under_seed
+from credro.sklearn.rows import exact_scores, plain, without_run
+from credro.training.recipe import Recipe
+from credro.training.train import FitWarning, pick_device
+
+Array = npt.NDArray[Any]
+MakeNet = Callable[[Any, int], nn.Module]
+
+HOLES = "fill in missing values first, or pass missing='mean' to take each for its feature's mean"
+
+
+class CredalEstimator(BaseEstimator):  # type: ignore[misc]
+    """Everything but what is predicted. A subclass's ``fit`` sets ``_build``, which makes a member's network."""
+
+    method: str | Method
+    net: str | MakeNet
+    members: int
+    epochs: int
+    batch_size: int | str
+    lr: float
+    optimiser: str
+    weight_decay: float
+    method_options: dict[str, Any] | None
+    recipe_options: dict[str, Any] | None
+    calibrate: float | bool
+    max_epistemic: float | None
+    scale: bool
+    missing: str
+    out: str | Path | None
+    executor: str
+    n_jobs: int | None
+    device: str
+    random_state: Any
+    verbose: int
+    _build: Callable[[], nn.Module]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Weights in place of networks: not every network pickles, and another machine may have other devices."""
+        state: dict[str, Any] = super().__getstate__()
+        if "ensemble_" not in state:
+            return state
+        ensemble = state["ensemble_"]
+        kept = {**vars(ensemble), "nets": [{k: v.cpu() for k, v in net.state_dict().items()} for net in ensemble.nets]}
+        del kept["device"]
+        return {**state, "ensemble_": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Build the networks again."""
+        super().__setstate__(state)
+        if "ensemble_" not in state:
+            return
+        kept, nets = dict(state["ensemble_"]), []
+        device = kept["device"] = pick_device(self.device)
+        for i, weights in enumerate(kept["nets"]):
+            net = kept["method"].rule.convert(make_under_seed(self._build, i), i, len(kept["nets"]))
+            net.load_state_dict(weights, assign=True)  # in the memory layout they were trained in
+            nets.append(net.to(device).eval())
+        self.ensemble_ = Ensemble.__new__(Ensemble)
+        vars(self.ensemble_).update(kept, nets=nets)
+
+    def __sklearn_tags__(self) -> Any:
+        """NaN is welcome where ``missing`` says so."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "mean"
+        return tags
+
+    def epistemic(self, X: Any) -> Array:
+        """Epistemic uncertainty (N,) of every row."""
+        raise NotImplementedError
+
+    def abstains(self, X: Any) -> Array:
+        """Where (N,) epistemic uncertainty reaches ``max_epistemic_``: better no answer than ``predict``'s."""
+        epistemic = self.epistemic(X)
+        return as_array(~(epistemic < self.max_epistemic_))
+
+    def _check_settings(self) -> None:
+        """What neither the recipe nor the method checks."""
+        if self.missing not in ("error", "mean"):
+            raise ValueError(f"missing must be 'error' or 'mean', got {self.missing!r}")
+        if self.missing == "mean" and not self.scale:
+            raise ValueError("missing='mean' needs scale=True: it is the scaling that knows the means")
+        if self.calibrate is not False and not (self.calibrate is not True and 0 < self.calibrate < 1):
+            raise ValueError(f"calibrate must be False or a share of the rows in (0, 1), got {self.calibrate!r}")
+
+    def _checked(self, X: Any, y: Any = None, *, reset: bool, y_numeric: bool = False) -> tuple[Array, Any]:
+        """X as floats (images of bytes stay bytes), y as it is. reset: learn what X is like; else compare with it."""
+        images = self.net != "mlp"
+        settings: dict[str, Any] = {
+            "dtype": [np.float32, np.uint8] if images else np.float32,
+            "allow_nd": images,
+            "ensure_all_finite": "allow-nan" if self.missing == "mean" else True,
+        }
+        try:
+            if reset:
+                X, y = validate_data(self, X, y, y_numeric=y_numeric, **settings)
+            else:
+                X = validate_data(self, X, reset=False, **settings)
+        except ValueError as error:
+            if str(error).startswith("Input X contains NaN"):  # scikit-learn goes on to recommend other estimators
+                raise ValueError(f"Input X contains NaN: {HOLES}") from error
+            raise
+        if X.ndim == 2:
+            X = X.astype(np.float32, copy=False)
+        elif X.ndim == 3 and isinstance(self.net, str):
+            X = X[:, None]  # grey images have one channel
+        if reset:
+            self._dtype = X.dtype
+        elif X.dtype != self._dtype:
+            raise ValueError(f"X must hold {self._dtype} images, as in fit, got {X.dtype}")
+        return X, y
+
+    def _weighed(self, X: Array, y: Array, sample_weight: Any) -> tuple[Array, Array, npt.NDArray[np.float64]]:
+        """Without the rows of weight 0, and the weights (N,) of the others."""
+        if sample_weight is None:
+            return X, y, np.ones(len(X))
+        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        used = weights > 0
+        return X[used], y[used], weights[used]
+
+    def _held_out(self, kind: Array, rows: Array, seed: int, codes: Array | None = None) -> Array:
+        """Which of ``rows`` are kept for calibration, by distinct rows: copies of one never fall on both sides.
+
+        kind: (N,), each row's number among the distinct ones. codes: (N,) classes, to divide each in proportion.
+        """
+        if not self.calibrate:
+            return np.zeros(len(rows), bool)
+        first = np.unique(kind, return_index=True)[1]
+        strata = np.zeros(len(first), np.int64) if codes is None else codes[first]
+        aside, _ = split(torch.from_numpy(strata), self.calibrate, seed=seed)
+        held: Array = np.isin(kind[rows], aside.numpy())
+        return held
+
+    def _train(self, data: Data, method: Method, recipe: Recipe, **options: Any) -> None:
+        """Train the ensemble. options: of ``credro.fit``."""
+        with tempfile.TemporaryDirectory(prefix="credro-") as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitWarning)  # said below, when calibration may have settled it
+            ensemble = fit(
+                self.net if isinstance(self.net, str) else self._build,
+                data,
+                method=method,
+                members=plain(self.members),
+                recipe=recipe,
+                out=self.out or folder,
+                **self._execution(),
+                device=self.device,
+                progress="auto" if self.verbose else "none",
+                checkpoint_seconds=10.0 if self.out else math.inf,
+                **options,
+            )
+            self.records_, concerns = ensemble.records, ensemble.warnings
+        for text in concerns:
+            warnings.warn(text, FitWarning, stacklevel=3)
+        self.ensemble_ = ensemble if self.out else without_run(ensemble)
+        self.max_epistemic_ = math.inf if self.max_epistemic is None else float(self.max_epistemic)
+
+    def _scores(self, X: Any) -> Tensor:
+        """What the members' networks give (M, N, ...)."""
+        check_is_fitted(self)
+        X, _ = self._checked(X, reset=False)
+        net, x = self.ensemble_.nets[0], torch.tensor(X)
+        plain_net = net.net if isinstance(net, GaussianNet) else net
+        return exact_scores(self.ensemble_, x) if isinstance(plain_net, MLP) else self.ensemble_.scores(x)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _method(self) -> Method:
+        if isinstance(self.method, Method):
+            if self.method_options:
+                raise ValueError("method_options go with a method's name: this method has its options already")
+            return self.method
+        return make(self.method, **plain(self.method_options or {}))
+
+    def _recipe(self, rows: int, seed: int, **given: Any) -> Recipe:
+        auto = min(256, max(64, rows // 16), max(8, rows // 4))
+        size = auto if self.batch_size == "auto" else self.batch_size
+        given |= {"epochs": self.epochs, "batch_size": size, "lr": self.lr, "optimiser": self.optimiser}
+        given |= {"weight_decay": self.weight_decay, "seed": seed}
+        return Recipe(**plain({**given, **(self.recipe_options or {})}))
+
+    def _execution(self) -> dict[str, Any]:
+        """Executor and workers. A worker process starts no processes of its own (a daemonic one may not)."""
+        if multiprocessing.parent_process() is None:
+            return {"executor": self.executor, "workers": effective_n_jobs(self.n_jobs)}
+        return {"executor": "sequential" if self.executor == "processes" else self.executor, "workers": 1}
+
+
+def as_array(x: Any) -> Array:
+    """A tensor or array as an array."""
+    array: Array = np.asarray(x)
+    return array
