@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.up-to-date
+JOBS ?= 2
 
 .PHONY: setup demo test test-slow lint format bench docs clean
 
@@ -19,7 +20,7 @@ demo: $(STAMP)
 	@$(BIN)/credro demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

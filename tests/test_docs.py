@@ -6,11 +6,17 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import credro
 from credro.cli.app import command
+from credro.experiments import EXPERIMENTS, WORLDS
+from credro.methods import METHODS
+from credro.nets import NETS
+from credro.objectives import RULES
+from credro.readouts import READOUTS
 from tests.cli.test_commands_page import commands, leaves
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +28,17 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(autouse=True)
+def tables_as_they_were() -> Iterator[None]:
+    """Pages that add a method, a network or an experiment to credro's tables add it for themselves."""
+    tables: list[dict[str, Any]] = [METHODS, NETS, RULES, READOUTS, EXPERIMENTS, WORLDS]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
 
 
 def run_python(page: Path, text: str, match: re.Match[str], names: dict[str, object]) -> None:

@@ -17,7 +17,7 @@ import credro
 from credro.sklearn import CredalRegressor
 
 
-@parametrize_with_checks([CredalRegressor(members=2, epochs=40, random_state=0)])
+@parametrize_with_checks([CredalRegressor(members=2, epochs=12, lr=0.02, random_state=0)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
