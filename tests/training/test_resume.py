@@ -133,7 +133,7 @@ def kill_and_resume(args, kills, least, longest, seed):
 def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed, executor, net, kills, longest):
     # One after another and by processes must give the same weights, so one undisturbed run serves both.
     whole, seconds = undisturbed(net, "stacked" if executor == "stacked" else "sequential")
-    _, left = kill_and_resume((net, tmp_path, executor, 2), kills, 2, longest * seconds, seed=3)
+    met, left = kill_and_resume((net, tmp_path, executor, 2), kills, 2, longest * seconds, seed=3)
     assert_bitwise(weights(whole), weights(tmp_path))
     for member in range(2):
         entries = History(Run(tmp_path).member(member) / "history.jsonl").read()
@@ -141,7 +141,7 @@ def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed
     assert not list(tmp_path.rglob("*.part"))
     assert not list(tmp_path.rglob("*state.safetensors"))
     if executor == "processes":
-        assert len(left) >= 4  # two workers a kill ...
+        assert len(left) >= met  # every kill left workers behind, two, or one where only one member was not done ...
         assert not outlive(set(left), 60)  # ... that ended by themselves
 
 
