@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ class World:
         held_out = None if held_out is None else self._sized(held_out)
         strangers: dict[str, Callable[[], Data]] = {}
         if ood:
-            strangers = {name: partial(self._stranger, name, root, test.shape) for name in self.ood}
+            strangers = {name: partial(_stranger, name, data_root(root), self.test, test.shape) for name in self.ood}
             for name, severity in product(self.corruptions, range(1, 6)):
                 strangers[f"{name}-{severity}"] = partial(self._corrupted, root, test, name, severity)
         return Sets(train, held_out, test, strangers)
@@ -133,12 +133,6 @@ class World:
         if self.size is None or data.shape == self.size:
             return data
         return conform(replace(data, samples=data.batch), self.size)
-
-    def _stranger(self, name: str, root: str | Path | None, shape: tuple[int, ...]) -> Data:
-        data = load(name, split="test", root=root)
-        if self.test is not None and self.test < len(data):
-            data = data.subset(limit(len(data), self.test, 0))
-        return conform(data, shape) if data.shape != shape else data
 
     def _corrupted(self, root: str | Path | None, test: Data, name: str, severity: int) -> Data:
         """The test images, or some of them, corrupted by our own code, or as published."""
@@ -167,11 +161,20 @@ class World:
         return train, held_out, whole.subset(second)
 
 
+@lru_cache(maxsize=8)
+def _stranger(name: str, root: Path, count: int | None, shape: tuple[int, ...]) -> Data:
+    """An OOD set, or ``count`` of it, in the shape of the test images. Kept, since every cell of a world reads it."""
+    data = load(name, split="test", root=root)
+    if count is not None and count < len(data):
+        data = data.subset(limit(len(data), count, 0))
+    return conform(data, shape) if data.shape != shape else data
+
+
 COLOUR = ("svhn", "places365", "cifar100", "fmnist", "imagenet")
 """The paper's five OOD sets."""
 
 PAPER = World("paper", "cifar10", "resnet18", PRESETS["paper-cifar10"], COLOUR, held_out=5000, members=20)
-CPU = World("cpu", "cifar10", "resnet8", PRESETS["cpu"], COLOUR, samples=1200, held_out=1000, test=1000)
+CPU = World("cpu", "cifar10", "resnet8", PRESETS["cpu"], COLOUR, samples=1000, held_out=1000, test=1000)
 FASHION = World(
     "fashion",
     "fmnist",
