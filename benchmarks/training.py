@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -41,6 +43,7 @@ GOALS = {
     "an epoch of our loop over one of a bare loop": (1.05, "at most"),
     "20 small MLPs one by one over all at once": (3.0, "at least"),
     "two ResNet-8 one by one over two processes": (1.6, "at least"),
+    "a ResNet-8 whose memory is given back over one whose is kept": (1.05, "at least"),
     "UQ's share of predicting 10,000 images, 5 ResNet-8": (0.02, "at most"),
 }
 Row = dict[str, Any]
@@ -150,6 +153,34 @@ def processes(folder: Path, count: int = 2048, epochs: int = 8) -> list[Row]:
     return [row("two ResNet-8 one by one over two processes", times["sequential"], times["processes"])]
 
 
+STEPS = """
+import sys, time
+from benchmarks.training import bare_epochs, images
+from credro.training.memory import keep_memory
+from credro.training.recipe import Recipe
+from credro.training.threads import threads
+if sys.argv[1] == "kept":
+    keep_memory()
+with threads(1):
+    epoch = bare_epochs(images(512), Recipe(epochs=4, batch_size=32))
+    epoch()
+    started = time.process_time()
+    epoch(), epoch()
+    print(time.process_time() - started)
+"""
+
+
+def memory(folder: Path, rounds: int = 7) -> list[Row]:
+    """The bare loop in batches of 32, in a process of its own: how memory is handled is settled once for each."""
+
+    def seconds(how: str) -> float:
+        return float(subprocess.run([sys.executable, "-c", STEPS, how], capture_output=True, check=True).stdout)
+
+    times = [(seconds("given back"), seconds("kept")) for _ in range(rounds)]
+    back, kept = ([t[i] for t in times] for i in (0, 1))
+    return [row("a ResNet-8 whose memory is given back over one whose is kept", back, kept)]
+
+
 def uncertainty(folder: Path, count: int = 10_000) -> list[Row]:
     """Networks' outputs against everything that is computed of them: credal set, upper and lower entropy."""
     ensemble: Ensemble = fit("resnet8", images(1024), members=5, recipe=Recipe(epochs=4), out=folder, threads=1,
@@ -172,7 +203,7 @@ def run() -> list[Row]:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, threads(1), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore", UserWarning)  # how well these members fit is not the matter here
-        for part in (epochs, stacks, processes, uncertainty):
+        for part in (epochs, stacks, processes, memory, uncertainty):
             rows += part(Path(folder) / part.__name__)
             print(line(rows[-1]) if len(rows) != 2 else "\n".join(map(line, rows)), flush=True)
     return rows

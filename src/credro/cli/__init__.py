@@ -13,4 +13,7 @@ def main() -> None:
         if (error.name or "").split(".")[0] == "credro":  # a fault of ours is not a missing extra
             raise
         sys.exit(f"credro: the command line needs {error.name}: pip install 'credro[cli]'")
+    from credro.training.memory import keep_memory
+
+    keep_memory()
     sys.exit(run())

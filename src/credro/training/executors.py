@@ -18,6 +18,7 @@ from torch import nn
 
 from credro.training.job import Job, TrainingError
 from credro.training.loop import Progress, Report, train_member
+from credro.training.memory import keep_memory
 from credro.training.stacked import stack_is_over, train_stacked, why_not_stacked
 from credro.training.threads import threads
 
@@ -172,6 +173,7 @@ def _work(job: Job, pipe: Any, parent: int) -> None:
     def alive() -> bool:
         return os.getppid() == parent
 
+    keep_memory()
     try:
         pipe.send("ready")
         while alive():
