@@ -174,7 +174,7 @@ COLOUR = ("svhn", "places365", "cifar100", "fmnist", "imagenet")
 """The paper's five OOD sets."""
 
 PAPER = World("paper", "cifar10", "resnet18", PRESETS["paper-cifar10"], COLOUR, held_out=5000, members=20)
-CPU = World("cpu", "cifar10", "resnet8", PRESETS["cpu"], COLOUR, samples=1000, held_out=1000, test=1000)
+CPU = World("cpu", "cifar10", "resnet8", PRESETS["cpu"], COLOUR, samples=1200, held_out=1000, test=1500)
 FASHION = World(
     "fashion",
     "fmnist",
