@@ -101,7 +101,7 @@ def test_a_second_prediction_is_read_from_the_run(ensemble):
     ensemble.predict(HELD.subset(range(50)))
     assert len(list((ensemble.run.folder / "predictions").iterdir())) == 2
     count = calls(ensemble)
-    ensemble.predict(HELD, cache=False, batch_size=len(HELD))
+    ensemble.predict(HELD, cache=False)
     assert count[0] == 3
 
 

@@ -26,7 +26,7 @@ from credro.readouts import GaussianPrediction, Prediction
 from credro.training.calibration import check_held_out, fit_temperature, fit_variance
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
 from credro.training.diagnostics import warnings_for
-from credro.training.feed import Inputs, at_once, batches
+from credro.training.feed import Inputs, batches
 from credro.training.job import MakeNet, count_classes
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
@@ -260,17 +260,16 @@ class Ensemble:
         other.temperatures, other._keep = self.temperatures, self._keep
         return other
 
-    def predict(self, x: Samples, *, batch_size: int | None = None, cache: bool = True) -> Prediction:
+    def predict(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Prediction:
         """Members' probabilities, credal set and uncertainties of samples ``x``.
 
         x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``.
-        Memory beyond the outputs (M, N, C) is that of one batch. batch_size: None leaves it to the device. cache: keep
-        the outputs for a ``Data`` in the run.
+        Memory beyond the outputs (M, N, C) is that of one batch. cache: keep the outputs for a ``Data`` in the run.
         """
         self._need_classes()
         return self.method.readout(self.probs(self.scores(x, batch_size=batch_size, cache=cache)))
 
-    def predict_numbers(self, x: Samples, *, batch_size: int | None = None, cache: bool = True) -> GaussianPrediction:
+    def predict_numbers(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> GaussianPrediction:
         """The same for members that were trained on numbers: each gives a Gaussian, and the set is of mixtures."""
         if self.classes:
             raise ValueError(f"the members tell {len(self.classes)} classes apart: use predict")
@@ -296,15 +295,14 @@ class Ensemble:
         if not self.classes:
             raise ValueError("the members predict numbers, not classes: use predict_numbers")
 
-    def scores(self, x: Samples, *, batch_size: int | None = None, cache: bool = True) -> Tensor:
+    def scores(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Tensor:
         """What the members' networks give (M, N, ...), on the CPU: for most rules the logits."""
         known = isinstance(x, Data) and (x.in_memory or bool(x.paths))  # others have no fingerprint of all samples
         path = self._cache_path(x) if cache and self.run is not None and known else None
         if path is not None and path.exists():
             return read_tensors(path)[0]["scores"]
-        size = at_once(self.inputs.shape, self.device) if batch_size is None else batch_size
         with side_by_side(len(self.nets), self.device) as each:
-            parts = [torch.stack(each(self._scores_of(batch), self.nets)) for batch in self._batches(x, size)]
+            parts = [torch.stack(each(self._scores_of(batch), self.nets)) for batch in self._batches(x, batch_size)]
         if not parts:
             raise ValueError("x is empty: there is nothing to predict")
         scores = torch.cat(parts, 1)

@@ -71,15 +71,41 @@ def test_two_predictions_agree_whatever_the_batch() -> None:
 
 
 def test_scores_are_the_mean_over_weight_draws() -> None:
+    """By hand: weights drawn one after another into a plain network of the same shape."""
     rule = VariationalRule(samples=4, seed=7)
-    net = rule.convert(make("mlp", classes=3, shape=(4,)), 0, 3).eval()
-    x = torch.randn(5, 4)
-    draws = torch.Generator().manual_seed(7)
-    for gaussian, _ in posteriors(net):
-        gaussian.draws = draws
+    net, plain = (make("mlp", classes=3, shape=(4,)).eval() for _ in range(2))
+    rule.convert(net, 0, 3)
+    x, draws = torch.randn(5, 4), torch.Generator().manual_seed(7)
+    expected = torch.zeros(5, 3)
     with torch.no_grad():
-        expected = sum(net(x).softmax(-1) for _ in range(4)) / 4
+        for _ in range(4):
+            weights = {}
+            for name, mu in net.named_parameters():
+                if name.endswith(".original"):
+                    sigma = torch.log1p(net.get_parameter(name.replace("original", "0.rho")).exp())
+                    weights[name.replace("parametrizations.", "")[: -len(".original")]] = mu + sigma * torch.randn(
+                        mu.shape, generator=draws
+                    )
+            plain.load_state_dict(weights)
+            expected += plain(x).softmax(-1) / 4
         assert torch.allclose(rule.scores(net, x).exp(), expected, atol=1e-6)
+
+
+def test_pieces_of_a_batch_share_a_draw() -> None:
+    """600 images go through in pieces; alone, an image is answered as among them."""
+    rule = VariationalRule(samples=2)
+    net = rule.convert(make("cnn", classes=3, shape=(1, 28, 28), widths=(2, 2)), 0, 3).eval()
+    seen: list[int] = []
+    net.register_forward_hook(lambda _, given, __: seen.append(len(given[0])))
+    x = torch.randn(600, 1, 28, 28)
+    with torch.no_grad():
+        whole = rule.scores(net, x)
+        assert 2 < len(seen) < 20
+        assert sum(seen) == 2 * 600
+        for i in (0, 300, 599):
+            assert torch.allclose(rule.scores(net, x[i : i + 1]), whole[i : i + 1], atol=1e-5)
+        trained = [net.train()(x[:2]) for _ in range(2)]  # and afterwards every use draws anew
+    assert not torch.equal(*trained)
 
 
 def test_priors_are_log_spaced() -> None:

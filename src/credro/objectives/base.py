@@ -12,6 +12,21 @@ from torch import Tensor, nn
 from credro.objectives.losses import PerSampleLoss
 
 
+IN_CACHE = 1 << 18
+"""Numbers of a batch of images that a CPU's cache holds together with what a small network makes of them."""
+
+
+def answers(net: nn.Module, x: Tensor) -> Tensor:
+    """``net(x)`` of a network in eval mode. On the CPU images (B, C, H, W) go through in pieces, at least 16 at a time.
+
+    A whole batch leaves the cache at every layer: a ResNet-8 answers 512 images at once at half the speed.
+    """
+    size = max(16, IN_CACHE // max(1, x[0].numel())) if x.device.type == "cpu" and x.ndim == 4 and len(x) else 0
+    whole = not size or len(x) <= size
+    output: Tensor = net(x) if whole else torch.cat([net(part) for part in x.split(size)])
+    return output
+
+
 @dataclass(frozen=True)
 class Rule:
     """How the members of an ensemble are trained; its fields are the rule's hyper-parameters.
@@ -50,8 +65,7 @@ class Rule:
 
     def scores(self, net: nn.Module, x: Tensor) -> Tensor:
         """What is kept of a prediction (B, ...): for most rules the logits. A temperature divides it."""
-        output: Tensor = net(x)
-        return output
+        return answers(net, x)
 
     def probs(self, scores: Tensor) -> Tensor:
         """Scores (..., C) to what the read-outs take: probabilities (..., C)."""

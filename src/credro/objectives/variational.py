@@ -7,7 +7,7 @@ al., 2015); BatchNorm stays deterministic. Member i's prior is a Gaussian of mea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,25 +17,32 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.nn.utils import parametrize
 
-from credro.objectives.base import Rule
+from credro.objectives.base import Rule, answers
 
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """What is made variational; anything else is left alone."""
 
 
 class Gaussian(nn.Module):
-    """A parametrisation: the weight is drawn anew at every use, ``mu + softplus(rho) * eps``."""
+    """A parametrisation: the weight is drawn anew at every use in training, ``mu + softplus(rho) * eps``.
+
+    In prediction one draw is held until ``drawn_from`` renews it, so that a batch may go through in pieces.
+    """
 
     def __init__(self, like: Tensor, std: float) -> None:
         """std: the posterior's deviation at the start."""
         super().__init__()
         self.rho = nn.Parameter(torch.full_like(like, math.log(math.expm1(std))))
         self.draws: torch.Generator | None = None  # prediction sets it; training draws from the member's own stream
+        self.held: Tensor | None = None
 
     def forward(self, mu: Tensor) -> Tensor:
         """A draw of the weight."""
-        eps = torch.randn(mu.shape, generator=self.draws).to(mu) if self.draws else torch.randn_like(mu)
-        return mu + softplus(self.rho) * eps
+        if self.draws is None:
+            return mu + softplus(self.rho) * torch.randn_like(mu)
+        if self.held is None:
+            self.held = mu + softplus(self.rho) * torch.randn(mu.shape, generator=self.draws).to(mu)
+        return self.held
 
     def kl(self, mu: Tensor, prior: float) -> Tensor:
         """``KL(N(mu, sigma^2) || N(0, prior^2))`` summed over the weights, in closed form."""
@@ -66,15 +73,18 @@ def divergence(net: nn.Module, prior: float) -> Tensor:
 
 
 @contextmanager
-def drawn_from(net: nn.Module, draws: torch.Generator | None) -> Iterator[None]:
-    """Within: every Gaussian of ``net`` draws from ``draws``."""
-    for gaussian, _ in posteriors(net):
-        gaussian.draws = draws
+def drawn_from(net: nn.Module, draws: torch.Generator) -> Iterator[Callable[[], None]]:
+    """Within: every Gaussian of ``net`` draws from ``draws``, once until the function that is given renews them all."""
+    gaussians = [gaussian for gaussian, _ in posteriors(net)]
+
+    def set_to(source: torch.Generator | None) -> None:
+        for gaussian in gaussians:
+            gaussian.draws, gaussian.held = source, None
+
     try:
-        yield
+        yield lambda: set_to(draws)
     finally:
-        for gaussian, _ in posteriors(net):
-            gaussian.draws = None
+        set_to(None)
 
 
 @dataclass(frozen=True)
@@ -122,9 +132,12 @@ class VariationalRule(Rule):
     def scores(self, net: nn.Module, x: Tensor) -> Tensor:
         """Log of the mean probability (B, C) over the weight draws: the same draws for every batch."""
         draws = torch.Generator().manual_seed(self.seed)
-        with drawn_from(net, draws):
-            logs = torch.stack([net(x).log_softmax(-1) for _ in range(self.samples)])
-        return logs.logsumexp(0) - math.log(self.samples)
+        logs = []
+        with drawn_from(net, draws) as renew:
+            for _ in range(self.samples):
+                renew()
+                logs.append(answers(net, x).log_softmax(-1))
+        return torch.stack(logs).logsumexp(0) - math.log(self.samples)
 
     def describe(self, member: int, members: int) -> dict[str, Any]:
         """The member's prior."""

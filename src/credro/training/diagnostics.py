@@ -14,13 +14,14 @@ import torch
 from torch import nn
 
 from credro.data.base import Data
-from credro.training.feed import at_once, batches
+from credro.training.feed import batches
 
 if TYPE_CHECKING:
     from credro.training.job import Job
 
 FITTED = 0.98  # training accuracy, eval mode, below which a member counts as not fitted
 SPREAD = 0.03  # difference of mean confidence between the smallest and the largest delta that is worth a warning
+EVAL_BATCH = 500
 
 
 @torch.no_grad()
@@ -29,7 +30,7 @@ def fitness(net: nn.Module, job: Job, data: Data) -> dict[str, float]:
     was_training = net.training
     net.eval()
     loss = hits = confidence = 0.0
-    for part in batches(len(data), at_once(data.shape, job.device)):
+    for part in batches(len(data), EVAL_BATCH):
         index = torch.arange(part.start, part.stop)
         x = job.inputs(data.batch(index).to(job.device))
         target = data.labels[index].to(job.device)

@@ -67,14 +67,6 @@ def batches(count: int, size: int) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]
 
 
-def at_once(shape: tuple[int, ...], device: torch.device) -> int:
-    """How many samples a network is given at once where it only answers.
-
-    On the CPU 64 images: more of them leave its cache, and a ResNet-8 answers 512 at half the speed.
-    """
-    return 64 if device.type == "cpu" and len(shape) == 3 else 512
-
-
 def layout(x: Tensor, recipe: Recipe) -> Tensor:
     """A batch as the recipe wants it in memory; only images (B, C, H, W) have a choice."""
     return x.contiguous(memory_format=torch.channels_last) if recipe.channels_last and x.ndim == 4 else x
