@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from credro.objectives.losses import PerSampleLoss
 
-
 IN_CACHE = 1 << 18
 """Numbers of a batch of images that a CPU's cache holds together with what a small network makes of them."""
 
