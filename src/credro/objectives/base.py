@@ -18,7 +18,7 @@ IN_CACHE = 1 << 18
 def answers(net: nn.Module, x: Tensor) -> Tensor:
     """``net(x)`` of a network in eval mode. On the CPU images (B, C, H, W) go through in pieces, at least 16 at a time.
 
-    A whole batch leaves the cache at every layer: a ResNet-8 answers 512 images at once at half the speed.
+    A whole batch leaves the cache at every layer, and is answered the more slowly (``python -m benchmarks training``).
     """
     size = max(16, IN_CACHE // max(1, x[0].numel())) if x.device.type == "cpu" and x.ndim == 4 and len(x) else 0
     whole = not size or len(x) <= size

@@ -12,8 +12,8 @@ GLIBC = {-1: 1 << 30, -2: 64 << 20, -3: 1 << 30}
 def keep_memory() -> bool:
     """Let this process keep the memory it frees, for the next batch to use; says whether the system took it.
 
-    glibc gives large blocks back at once and fetches them anew page by page, for every activation of every step: a
-    fifth of a small network's time on the CPU (``python -m benchmarks training``). Results are the same. It is meant
+    glibc gives large blocks back at once and fetches them anew page by page, for every activation of every step: an
+    eighth of a small network's time on the CPU (``python -m benchmarks training``). Results are the same. It is meant
     for processes that do nothing but our work: a user's own process may want its memory back.
     """
     if not sys.platform.startswith("linux"):
