@@ -20,10 +20,11 @@ def answers(net: nn.Module, x: Tensor) -> Tensor:
 
     A whole batch leaves the cache at every layer, and is answered the more slowly (``python -m benchmarks training``).
     """
-    size = max(16, IN_CACHE // max(1, x[0].numel())) if x.device.type == "cpu" and x.ndim == 4 and len(x) else 0
-    whole = not size or len(x) <= size
-    output: Tensor = net(x) if whole else torch.cat([net(part) for part in torch.split(x, size)])
-    return output
+    if x.device.type != "cpu" or x.ndim != 4 or len(x) == 0:
+        output: Tensor = net(x)
+        return output
+    size = max(16, IN_CACHE // max(1, x[0].numel()))
+    return torch.cat([net(part) for part in torch.split(x, size)])
 
 
 @dataclass(frozen=True)
