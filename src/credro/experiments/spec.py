@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from credro.experiments.worlds import BREAKHIS, CAMELYON, CIFAR10_C, CIFAR100_C, CPU, FASHION, HEART, WORLDS, World
+from credro.experiments.worlds import (
+    BREAKHIS,
+    CAMELYON,
+    CIFAR10_C,
+    CIFAR100_C,
+    CPU,
+    FASHION,
+    HEART,
+    NOISY,
+    WORLDS,
+    World,
+)
 from credro.methods import METHODS, Method, make, options, reading
 
 TEN = tuple(METHODS)
@@ -150,6 +161,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Symmetric label noise",
             ("auroc_by_variant", "claims", "members"),
             variants=tuple(Variant(f"noise {r:.0%}", noise=r) for r in (0.0, 0.1, 0.2)),
+            worlds={"fashion": (NOISY,)},
         ),
         Experiment(
             "corrupted",

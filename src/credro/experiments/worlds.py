@@ -185,6 +185,8 @@ FASHION = World(
     held_out=2000,
     test=3000,
 )
+NOISY = FASHION.with_(name="fashion-noise", samples=0.2, epochs=2.0, test=1000)
+"""For label noise: few enough images, often enough, that members fit the wrong labels too."""
 WORLDS: dict[str, World] = {"fashion": FASHION, "cpu": CPU, "paper": PAPER}
 """The worlds of the main comparison, by preset; an experiment may bring its own."""
 
