@@ -30,6 +30,7 @@ from credro.training.feed import Inputs, batches
 from credro.training.job import MakeNet, count_classes
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
+from credro.training.seen import Overlap, SeenSamples, note_seen, overlap
 from credro.training.threads import side_by_side
 from credro.training.train import net_factory, pick_device, train
 
@@ -359,6 +360,7 @@ class Ensemble:
         if self.run is not None:
             facts = {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()}
             write_json(self._calibration, {"temperatures": self.temperatures, "held_out": facts})
+            note_seen(self.run, calibrated=data)
         return self.temperatures
 
     def uncalibrate(self) -> None:
@@ -366,6 +368,24 @@ class Ensemble:
         self.temperatures = [1.0] * len(self)
         if self.run is not None:
             self._calibration.unlink(missing_ok=True)
+            note_seen(self.run, calibrated=None)
+
+    def unseen(self, data: Samples) -> tuple[Data, Overlap]:
+        """The samples of ``data`` that the run has used for nothing, and how many it has used.
+
+        Told by content, so the way they came by does not matter. ``SeenSamples`` is raised where none is left.
+        """
+        known = as_data(data)
+        if self.run is None:
+            return known, Overlap(len(known), known=False)
+        found, fresh = overlap(self.run, known)
+        if not found.used:
+            return known, found
+        if not bool(fresh.any()):
+            raise SeenSamples(
+                f"{known.name}: {found}; what is measured on them says nothing of new samples. Take others"
+            )
+        return known.subset(fresh.nonzero()[:, 0]), found
 
     def save(self, folder: str | Path) -> Path:
         """Copy the run (configuration, weights, records, calibration; not the cached predictions) to ``folder``."""

@@ -27,6 +27,11 @@ from torch.utils.data import (
     default_collate,
 )
 
+from credro.data.spec import DataSpec
+
+CHUNK = 1024
+"""So many samples are looked at together."""
+
 Reader = Callable[[Tensor], Tensor]
 """Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` in the dtype they are stored in."""
 
@@ -34,6 +39,14 @@ Reader = Callable[[Tensor], Tensor]
 def to_float(x: Tensor) -> Tensor:
     """Bytes become floats in [0, 1]; floats stay as they are."""
     return x.float() / 255 if x.dtype == torch.uint8 else x
+
+
+@dataclass(frozen=True)
+class BadFile:
+    """A file that cannot be read, and why."""
+
+    path: Path
+    problem: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +71,9 @@ class Data(Dataset[tuple[Tensor, Any]]):
     paths: tuple[Path, ...] = field(default=(), repr=False)  # one per sample where samples are files
     prepared: bool = False  # a user's own dataset: its samples are not scaled, normalised or augmented by us
     columns: tuple[str, ...] = ()  # a table: the names of its features
+    spec: DataSpec | None = field(default=None, repr=False)  # how it was read, where a reader read it
+    notes: tuple[str, ...] = field(default=(), repr=False)  # what the reader took, dropped and left out, in sentences
+    bad: tuple[BadFile, ...] = field(default=(), repr=False)  # files that were left out because they cannot be read
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -98,6 +114,18 @@ class Data(Dataset[tuple[Tensor, Any]]):
             raise ValueError(f"labels must have one entry per sample: got {len(labels)} for {len(self)} samples")
         return replace(self, labels=labels, classes=self.classes if classes is None else tuple(classes))
 
+    def content(self) -> Tensor:
+        """A number (N,) int64 for each sample that depends on its values alone: equal samples have equal numbers.
+
+        Neither name, label, file format nor dtype count: bytes and the same image as floats in [0, 1] are equal, as are
+        single and double precision. Reads every sample once.
+        """
+        parts = [
+            content_of(self.batch(torch.arange(start, min(start + CHUNK, len(self)))))
+            for start in range(0, len(self), CHUNK)
+        ]
+        return torch.cat(parts) if parts else torch.empty(0, dtype=torch.long)
+
     def fingerprint(self) -> str:
         """Twelve hex digits that change when the samples or labels change; files count by name and size."""
         digest = hashlib.sha256(f"{len(self)} {self.shape}".encode())
@@ -111,6 +139,26 @@ class Data(Dataset[tuple[Tensor, Any]]):
             for i in torch.linspace(0, len(self) - 1, min(len(self), 32)).long():
                 digest.update(self.batch(i[None]).cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()[:12]
+
+
+def content_of(x: Tensor) -> Tensor:
+    """The ``content`` (B,) of stored samples (B, ...)."""
+    rows = x.detach().cpu().reshape(len(x), -1)
+    if rows.dtype == torch.uint8:
+        return _hashed([row.tobytes() for row in rows.numpy()])
+    if not rows.is_floating_point() and rows.numel() and int(rows.abs().max()) >= 2**24:  # floats would round these
+        return _hashed([row.tobytes() for row in rows.long().numpy()])
+    rows = rows.float() + 0.0  # no negative zero
+    scaled = rows * 255
+    whole = scaled.round()
+    image = ((whole >= 0) & (whole <= 255) & ((scaled - whole).abs() < 1e-3)).all(1)
+    as_bytes, as_floats = whole.nan_to_num(0).clamp(0, 255).to(torch.uint8).numpy(), rows.numpy()
+    return _hashed([as_bytes[i].tobytes() if image[i] else as_floats[i].tobytes() for i in range(len(rows))])
+
+
+def _hashed(rows: list[bytes]) -> Tensor:
+    digests = b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in rows)
+    return torch.from_numpy(np.frombuffer(digests, np.int64).copy())
 
 
 @dataclass(frozen=True, eq=False)

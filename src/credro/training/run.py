@@ -136,8 +136,11 @@ class History:
 
 
 def _differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Every leaf in which two configurations differ. What merely records the machine does not count."""
-    if path == "versions":
+    """Every leaf in which two configurations differ. What merely records the machine, or the way to the data, is none.
+
+    The data itself is compared by its fingerprint.
+    """
+    if path in ("versions", "data.spec"):
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(k for k in new if k not in old)]:

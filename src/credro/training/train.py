@@ -26,6 +26,7 @@ from credro.training.job import Job, MakeNet, check_job, check_targets, count_cl
 from credro.training.progress import Display
 from credro.training.recipe import PRESETS, Recipe
 from credro.training.run import Run
+from credro.training.seen import note_seen, seen_path
 from credro.training.share import share_members
 
 
@@ -139,7 +140,12 @@ def train(
                 "network": network,
                 "classes": list(data.classes) or [str(i) for i in range(classes)],
                 "inputs": inputs.config(),
-                "data": {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()},
+                "data": {
+                    "name": data.name,
+                    "samples": len(data),
+                    "fingerprint": data.fingerprint(),
+                    "spec": None if data.spec is None else data.spec.to_json(),
+                },
                 "held_out": held_out.fingerprint() if held_out is not None else None,
                 "loss": getattr(loss, "__qualname__", str(loss)) if loss else recipe.loss,
                 "execution": {"executor": chosen, "threads": job.threads},
@@ -148,6 +154,8 @@ def train(
             }
         )
         run.start(config)
+        if not seen_path(run).exists():
+            note_seen(run, trained=data, watched=held_out)
         share_members(run, map(Path, share), method.rule, config)
         finished = sum(_epochs_done(job, i) for i in range(members))
         with Display(members, recipe.epochs, finished, progress) as display:

@@ -1,0 +1,99 @@
+"""Which samples a run has used, by their content: whatever route they take, it must not be tested on them.
+
+The file ``seen.safetensors`` of a run has a number for each sample (``Data.content``): of those it was *trained* on,
+those that were *watched* to choose when to stop, and those it was *calibrated* on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from credro.data.base import Data
+from credro.training.checkpoint import read_tensors, write_tensors
+from credro.training.run import Run
+
+USES = ("trained", "watched", "calibrated")
+"""What a run does with samples, in the order in which an overlap is told."""
+
+WORDS = {"trained": "trained on", "watched": "watched while training", "calibrated": "calibrated on"}
+
+
+class SeenSamples(ValueError):  # noqa: N818 - read as a sentence
+    """Every sample has been used to make the run: measured on them it would promise too much."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many of ``samples`` samples the run has used, and how.
+
+    known: whether the run can tell; one of an older version, or of a dataset whose samples are random, cannot.
+    """
+
+    samples: int
+    trained: int = 0
+    watched: int = 0
+    calibrated: int = 0
+    known: bool = True
+
+    @property
+    def used(self) -> int:
+        """Samples that were used in any way."""
+        return self.trained + self.watched + self.calibrated
+
+    def __str__(self) -> str:
+        """In words: "120 of 524 samples were trained on"."""
+        if not self.known:
+            return "whether these samples were trained on cannot be told"
+        parts = [f"{n:,} of {self.samples:,} samples were {WORDS[use]}" for use in USES if (n := getattr(self, use))]
+        return ", ".join(parts) or f"none of the {self.samples:,} samples was used in training"
+
+
+def seen_path(run: Run) -> Path:
+    """The file's place."""
+    return run.folder / "seen.safetensors"
+
+
+def note_seen(run: Run, **uses: Data | None) -> None:
+    """Remember what ``run`` does with which samples: ``note_seen(run, trained=data)``. Earlier notes are kept.
+
+    Calibration replaces an earlier one. Samples that come out differently each time they are read have no content.
+    """
+    known = read_seen(run)
+    for use, data in uses.items():
+        if data is not None and repeats(data):
+            known[use] = torch.unique(data.content())
+        else:
+            known.pop(use, None)
+    write_tensors(seen_path(run), known)
+
+
+def repeats(data: Data) -> bool:
+    """Whether a sample read twice is the same: a dataset that augments at random has no content to remember."""
+    if data.in_memory or data.paths or not len(data):
+        return True
+    first = torch.arange(min(4, len(data)))
+    return torch.equal(data.batch(first), data.batch(first))
+
+
+def read_seen(run: Run) -> dict[str, Tensor]:
+    """What is remembered, by use; empty where nothing is."""
+    path = seen_path(run)
+    return read_tensors(path)[0] if path.exists() else {}
+
+
+def overlap(run: Run, data: Data) -> tuple[Overlap, Tensor]:
+    """How much of ``data`` the run has used, and which samples (N,) it has not."""
+    known = read_seen(run)
+    if "trained" not in known or not repeats(data):
+        return Overlap(len(data), known=False), torch.ones(len(data), dtype=torch.bool)
+    content, fresh = data.content(), torch.ones(len(data), dtype=torch.bool)
+    counts: list[int] = []
+    for use in USES:
+        hit = fresh & torch.isin(content, known.get(use, content[:0]))
+        counts.append(int(hit.sum()))
+        fresh &= ~hit
+    return Overlap(len(data), *counts), fresh
