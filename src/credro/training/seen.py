@@ -91,9 +91,9 @@ def overlap(run: Run, data: Data) -> tuple[Overlap, Tensor]:
     if "trained" not in known or not repeats(data):
         return Overlap(len(data), known=False), torch.ones(len(data), dtype=torch.bool)
     content, fresh = data.content(), torch.ones(len(data), dtype=torch.bool)
-    counts: list[int] = []
+    counts = dict.fromkeys(USES, 0)
     for use in USES:
         hit = fresh & torch.isin(content, known.get(use, content[:0]))
-        counts.append(int(hit.sum()))
+        counts[use] = int(hit.sum())
         fresh &= ~hit
-    return Overlap(len(data), *counts), fresh
+    return Overlap(len(data), counts["trained"], counts["watched"], counts["calibrated"]), fresh
