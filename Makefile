@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.up-to-date
 JOBS ?= 2
 
-.PHONY: setup demo test test-slow lint format bench docs clean
+.PHONY: setup demo browser test test-slow lint format bench docs clean
 
 setup: $(STAMP)
 
@@ -19,8 +19,12 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	@$(BIN)/credro demo
 
-test: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+# Chromium for the tests of the report: where it cannot be installed they are skipped, or fail if they are required.
+browser: $(STAMP)
+	@PYTHON=$(BIN)/python scripts/install_chromium.sh || [ "$(CREDRO_REQUIRE_BROWSER)" != 1 ]
+
+test: $(STAMP) browser
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -rs
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from tests.browser import chromium
+
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "site"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built: make docs")
 
@@ -55,17 +55,12 @@ def test_pages_load_nothing_from_elsewhere() -> None:
 
 @pytest.mark.slow
 def test_search_works_from_the_disk() -> None:
-    driver = pytest.importorskip("playwright.sync_api", reason="scripts/install_chromium.sh")
-    if CHROMIUM is None:
-        pytest.skip("scripts/install_chromium.sh")
     asked: list[str] = []
-    with driver.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+    with chromium() as browser:
         page = browser.new_page()
         page.on("request", lambda request: asked.append(request.url))
         page.goto((SITE / "index.html").as_uri())
         page.locator(".md-search__input").press_sequentially("threshold guarantee", delay=20)
         page.locator(".md-search-result__item").first.wait_for(timeout=20_000)
         assert page.locator(".md-search-result__link[href*='threshold']").count() > 0
-        browser.close()
     assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)

@@ -1,10 +1,8 @@
-"""The report in a real browser: Chromium without a window, driven by Playwright (scripts/install_chromium.sh)."""
+"""The report in a real browser (tests/browser.py)."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import time
 from itertools import pairwise
 
@@ -15,11 +13,7 @@ import torch
 import credro
 from credro.data.base import Data
 from credro.report.page import write_report
-
-HOW = "run scripts/install_chromium.sh to test the report in a browser"
-playwright = pytest.importorskip("playwright.sync_api", reason=f"Playwright is not installed: {HOW}")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"Chromium is not installed: {HOW}")
+from tests.browser import chromium
 
 N, CLASSES = 240, ("<b>cat</b>", "dog", "a bird with a very long name that goes on")
 
@@ -49,10 +43,8 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        sandbox = [] if hasattr(os, "geteuid") and os.geteuid() else ["--no-sandbox"]  # root has none
-        with driver.chromium.launch(executable_path=CHROMIUM, args=[*sandbox, "--disable-dev-shm-usage"]) as found:
-            yield found
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture
