@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from credro.data.base import Data, as_data, as_tensor
+from credro.data.base import Data, as_data, as_data_of, as_tensor
+from credro.data.classes import Classes
 from credro.methods import METHODS, Method, make, method_of, shared_options
 from credro.nets import make_under_seed
 from credro.objectives import PerSampleLoss, Rule
@@ -45,6 +46,7 @@ def fit(
     method: str | Method = "credro",
     members: int = 5,
     recipe: Recipe | None = None,
+    classes: Classes | None = None,
     out: str | Path | None = None,
     executor: str = "auto",
     workers: int | None = None,
@@ -61,7 +63,9 @@ def fit(
     """Train a credal ensemble, or finish training one that was interrupted.
 
     make_net: a network's name (``credro list nets``) or a function that builds a new one at every call.
-    train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, or a pair ``(x, y)``; y are class numbers from 0.
+    train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, or a pair ``(x, y)``. The distinct values of y are
+        the classes, in order; ``ens.classes`` has their names, and ``pred.label`` counts them from 0.
+    classes: their names in order, or how many there are (10: 0 to 9), where not all of them occur in train_set.
     method: a name (``credro list methods``) or ``credro.methods.make(name, option=...)``. members: M.
     recipe: how to train; ``credro.Recipe()`` if not given. out: the run's folder; a temporary one if not given.
         A run that is already there goes on where it stopped; one with another configuration is refused.
@@ -77,7 +81,8 @@ def fit(
             "`if __name__ == '__main__':`"
         )
     chosen = make(method) if isinstance(method, str) else method
-    data, aside = as_data(train_set), None if calibrate is None else as_data(calibrate)
+    data = as_data(train_set, classes=classes)
+    aside = None if calibrate is None else as_data_of(calibrate, data.classes, strict=True)
     if aside is not None:
         check_held_out(aside, count_classes(data), data.shape)
     keep = _Scratch() if out is None else None
@@ -93,7 +98,7 @@ def fit(
         workers=workers,
         threads=threads,
         device=device,
-        held_out=None if held_out is None else as_data(held_out),
+        held_out=None if held_out is None else as_data_of(held_out, data.classes, strict=True),
         loss=loss,
         progress=progress,
         checkpoint_seconds=checkpoint_seconds,
@@ -315,9 +320,11 @@ class Ensemble:
         """What gives one member's scores of a batch (B, ...), on the CPU."""
         if tuple(batch.shape[1:]) != self.inputs.shape:
             raise ValueError(f"samples must have shape {self.inputs.shape}, got {tuple(batch.shape[1:])}")
-        if batch.is_floating_point() and not bool(torch.isfinite(batch).all()):
-            bad = (~torch.isfinite(batch)).flatten(1).any(1).nonzero()[0]
-            raise ValueError(f"x is NaN or infinite in sample {int(bad)} of a batch of {len(batch)}")
+        strange = batch.isinf() if self.inputs.fills else ~batch.isfinite()
+        if batch.is_floating_point() and bool(strange.any()):
+            bad = int(strange.flatten(1).any(1).nonzero()[0])
+            what = "infinite" if self.inputs.fills else "NaN or infinite"
+            raise ValueError(f"x is {what} in sample {bad} of a batch of {len(batch)}")
         x = self.inputs(batch.to(self.device))
 
         @torch.inference_mode()
@@ -350,7 +357,7 @@ class Ensemble:
         repairs part of what underfitting does to credal sets, and harms those of members that fit (docs/results.md):
         it is a choice to measure, not a default.
         """
-        data = as_data(held_out)
+        data = as_data_of(held_out, self.classes, strict=True)
         check_held_out(data, len(self.classes), self.inputs.shape)
         scores = self.scores(data)
         if self.classes:
@@ -375,7 +382,7 @@ class Ensemble:
 
         Told by content, so the way they came by does not matter. ``SeenSamples`` is raised where none is left.
         """
-        known = as_data(data)
+        known = as_data_of(data, self.classes)
         if self.run is None:
             return known, Overlap(len(known), known=False)
         found, fresh = overlap(self.run, known)

@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from torch.utils.data import (
 )
 
 from credro.data import Data, as_data, to_float
+from credro.data.base import as_data_of, content_of
 from tests.data.layouts import images, write_image
 
 X = torch.arange(10 * 12, dtype=torch.uint8).view(10, 3, 2, 2)
@@ -164,7 +166,7 @@ class Turned(Pairs):
 def test_as_data_labels_are_those_of_the_items(source, labels):
     data = as_data(source)
     assert data.labels.dtype == torch.int64
-    assert data.labels.tolist() == labels.tolist()
+    assert [data.classes[i] for i in data.labels.tolist()] == [str(y) for y in labels.tolist()]
 
 
 @pytest.mark.parametrize("dataset", [Pairs(), TensorDataset(X.float() * 2, Y), "own"])
@@ -190,7 +192,7 @@ def test_as_data_does_not_ignore_a_sampler(options, given):
 
 
 def test_as_data_names_a_label_it_cannot_read():
-    with pytest.raises(TypeError, match="labels must be numbers or tensors; that of item 1 of list is 'cat'"):
+    with pytest.raises(TypeError, match="or all names; that of item 1 of list is 'cat'"):
         as_data([(X[0], 0), (X[1], "cat")])
 
 
@@ -211,3 +213,82 @@ def test_as_data_refuses_what_it_cannot_use():
         as_data(Pairs(0))
     with pytest.raises(TypeError, match="must give pairs"):
         as_data([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "labels"),
+    [
+        (np.array([1, 2, 2, 1]), ("1", "2"), [0, 1, 1, 0]),
+        ([8, 3, 5, 3], ("3", "5", "8"), [2, 0, 1, 0]),
+        (torch.tensor([[4], [2], [4]]), ("2", "4"), [1, 0, 1]),
+        ([True, False, True], ("False", "True"), [1, 0, 1]),
+        ([-1, 1, -1], ("-1", "1"), [0, 1, 0]),
+        (["dog", "cat", "dog"], ("cat", "dog"), [1, 0, 1]),
+        ([10, 9, 100], ("9", "10", "100"), [1, 0, 2]),  # by value, not as text
+    ],
+)
+def test_the_distinct_values_are_the_classes(y, classes, labels):
+    data = as_data((np.zeros((len(y), 2), np.float32), y))
+    assert data.classes == classes
+    assert data.labels.tolist() == labels
+
+
+def test_classes_say_what_is_missing():
+    x = np.zeros((3, 2), np.float32)
+    assert as_data((x, [0, 3, 1]), classes=5).classes == ("0", "1", "2", "3", "4")
+    assert as_data((x, [0, 3, 1]), classes=5).labels.tolist() == [0, 3, 1]
+    assert as_data((x, [7, 9, 7]), classes=[9, 8, 7]).labels.tolist() == [2, 0, 2]
+    assert as_data((x, [0, 1, 1]), classes=["no", "yes"]).labels.tolist() == [0, 1, 1]  # names for 0 and 1
+    assert as_data((x, ["yes", "no", "no"]), classes=["no", "yes"]).labels.tolist() == [1, 0, 0]
+    with pytest.raises(ValueError, match=r"label 3 of sample 1 is not one of the 2 classes: 0, 1 \(1 such"):
+        as_data((x, [0, 3, 1]), classes=2)
+    with pytest.raises(ValueError, match="classes must differ"):
+        as_data((x, [0, 1, 1]), classes=["a", "a"])
+    with pytest.raises(TypeError, match="classes must be a list of names, got the text 'ab'"):
+        as_data((x, [0, 1, 1]), classes="ab")
+
+
+def test_labels_of_one_kind():
+    with pytest.raises(TypeError, match="y must hold numbers or names, all of one kind; that of sample 1 is None"):
+        as_data((np.zeros((2, 2)), np.array(["a", None], dtype=object)))
+
+
+def test_other_samples_are_numbered_by_the_known_classes():
+    x = np.zeros((3, 2), np.float32)
+    known = ("1", "2")
+    assert as_data_of((x, [2, 2, 2]), known).labels.tolist() == [1, 1, 1]  # and not one class, number 0
+    strange = as_data_of((x, [2, 3, 0]), known)
+    assert strange.labels.tolist() == [1, -1, -1]
+    assert "2 samples are of classes that are not known" in strange.notes[-1]
+    other = Data("o", torch.zeros(3, 2), torch.tensor([0, 1, 2]), (2,), ("2", "3", "1"))
+    assert as_data_of(other, known).labels.tolist() == [1, -1, 0]
+    # a dataset that names its classes counts them from 0, whatever the names look like
+    named = Pairs(3, classes=["2", "1", "7", "8"])
+    assert as_data_of(named, ("1", "2")).labels.tolist() == [1, 0, -1]
+    with pytest.warns(UserWarning, match="compared by number"):
+        assert as_data_of(replace(other, classes=("a", "b", "c")), ("p", "q", "r")).labels.tolist() == [0, 1, 2]
+
+
+def test_a_loader_says_what_of_it_is_not_used():
+    data = as_data(DataLoader(Pairs(), batch_size=3, drop_last=True, num_workers=2))
+    assert data.batch_size == 3
+    assert "drop_last=True" in data.notes[0]
+    assert "num_workers=2" in data.notes[0]
+    assert as_data(DataLoader(Pairs(), batch_size=4)).notes == ()
+    assert as_data(DataLoader(TensorDataset(X, Y), batch_size=5)).batch_size == 5
+
+
+def test_content_is_of_the_values_alone(data):
+    floats = (X.double() / 255).numpy()
+    assert torch.equal(data.content(), content_of(X))
+    assert torch.equal(content_of(X.float() / 255), content_of(X))
+    assert torch.equal(content_of(torch.from_numpy(floats)), content_of(X))
+    assert torch.equal(data.subset([3, 1]).content(), content_of(X)[[3, 1]])
+    assert len(set(content_of(X).tolist())) == 10
+    table = torch.randn(200, 3)
+    assert torch.equal(content_of(table), content_of(table.double()))
+    assert len(set(content_of(table).tolist())) == 200
+    assert content_of(torch.tensor([[0.0]])) == content_of(torch.tensor([[-0.0]]))
+    tokens = torch.tensor([[2**24], [2**24 + 1]])  # one number as floats
+    assert content_of(tokens)[0] != content_of(tokens)[1]
+    assert content_of(torch.tensor([[3, 4]])) == content_of(torch.tensor([[3.0, 4.0]]))

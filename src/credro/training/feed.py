@@ -25,35 +25,53 @@ class Inputs:
     """How a stored sample becomes network input; kept with the run, so that prediction does the same.
 
     mean, std: one number per channel or feature, on samples scaled to [0, 1]; empty: samples go in as they are.
+    whole: whole numbers, such as tokens, stay whole numbers, and do not become floats.
     """
 
     shape: tuple[int, ...]
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    whole: bool = False
+
+    @property
+    def fills(self) -> bool:
+        """Whether a missing value (NaN) is filled in: it is in a table, by the mean of its feature."""
+        return bool(self.mean) and len(self.shape) == 1
 
     @classmethod
     def of(cls, data: Data) -> Inputs:
         """The set's customary normalisation, or that of its own samples; none for a user's prepared samples."""
         if data.prepared:
-            return cls(data.shape)
+            return cls(data.shape, whole=holds_whole_numbers(data))
         mean, std = (data.mean, data.std) if data.mean else channel_stats(data)
         return cls(data.shape, tuple(mean), tuple(std))
 
     def __call__(self, x: Tensor) -> Tensor:
         """Stored samples (B, *shape) to floats. A missing value (NaN) of a table becomes the feature's mean."""
         if not self.mean:
+            if self.whole and not x.is_floating_point():
+                return x
             return x.to(torch.get_default_dtype())  # NumPy's doubles would not meet the network's floats
         x = normalise(x if x.dtype == torch.uint8 else x.float(), self.mean, self.std)
-        return x.nan_to_num_(0.0) if x.ndim == 2 else x
+        return x.nan_to_num_(0.0) if self.fills else x
 
     def config(self) -> dict[str, Any]:
         """As JSON keeps it."""
-        return {"shape": list(self.shape), "mean": list(self.mean), "std": list(self.std)}
+        plain = {"shape": list(self.shape), "mean": list(self.mean), "std": list(self.std)}
+        return {**plain, **({"whole": True} if self.whole else {})}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Inputs:
         """What ``config`` wrote."""
-        return cls(tuple(config["shape"]), tuple(config["mean"]), tuple(config["std"]))
+        return cls(
+            tuple(config["shape"]), tuple(config["mean"]), tuple(config["std"]), bool(config.get("whole", False))
+        )
+
+
+def holds_whole_numbers(data: Data) -> bool:
+    """Whether samples are whole numbers, such as tokens; bytes are pixels."""
+    dtype = data.batch(torch.arange(min(1, len(data)))).dtype
+    return not dtype.is_floating_point and dtype not in (torch.uint8, torch.bool)
 
 
 def batches(count: int, size: int) -> list[slice]:

@@ -135,14 +135,19 @@ def check_job(job: Job) -> Job:
             raise ValueError(f"held_out has samples of shape {job.held_out.shape}, train_set of {job.data.shape}")
     if job.recipe.schedule == "plateau" and job.held_out is None:
         raise ValueError("schedule='plateau' watches the held-out loss: give held_out")
-    try:
-        given = _forward(job)
-    except RuntimeError as error:
-        job = replace(job, recipe=job.recipe.with_(channels_last=False))
+    # A user's ``x.view(len(x), -1)`` fails on channels last only; an embedding takes whole numbers, others floats.
+    floats = replace(job.inputs, whole=False)
+    ways = [job, replace(job, recipe=job.recipe.with_(channels_last=False)), replace(job, inputs=floats)]
+    errors: list[RuntimeError] = []
+    for way in ways:
         try:
-            given = _forward(job)  # a user's ``x.view(len(x), -1)`` fails on channels last only
-        except RuntimeError:
-            raise ValueError(f"the network does not take samples of shape {job.data.shape}: {error}") from error
+            given = _forward(way)
+            job = way
+            break
+        except RuntimeError as error:
+            errors.append(error)
+    else:
+        raise ValueError(f"the network does not take samples of shape {job.data.shape}: {errors[0]}") from errors[0]
     _check_output(job, *given)
     return job
 
@@ -150,11 +155,9 @@ def check_job(job: Job) -> Job:
 def doubts(job: Job) -> list[str]:
     """Plain words about what can be trained, but is hardly meant."""
     said, labels = [], job.data.labels
-    if job.classifies and labels.ndim == 1 and not job.data.classes:
-        absent = sorted(set(range(job.classes)) - set(labels.tolist()))
-        if absent or job.classes == 1:
-            what = f"no sample has class {', '.join(map(str, absent[:5]))}" if absent else "all samples have class 0"
-            said.append(f"{what}, of {job.classes} in train_set: classes are numbered from 0, without gaps.")
+    if job.classifies and labels.ndim == 1 and len(set(labels.tolist())) == 1:
+        only = job.data.classes[int(labels[0])] if job.data.classes else int(labels[0])
+        said.append(f"all {len(labels):,} samples of train_set have class {only}: there is nothing to tell apart.")
     _, _, output = _forward(job)
     if job.classifies and job.classes > 1 and bool((output >= 0).all() and ((output.sum(-1) - 1).abs() < 1e-4).all()):
         said.append(
@@ -181,7 +184,7 @@ def _check_output(job: Job, net: nn.Module, x: Tensor, output: Any) -> None:
     if job.classifies and output.shape[-1] != job.classes:
         raise ValueError(
             f"the network gives {output.shape[-1]} outputs, but the data has {job.classes} classes: "
-            f"make its last layer {job.classes} wide"
+            f"make its last layer {job.classes} wide, or pass classes={output.shape[-1]} if not all of them occur"
         )
     with torch.no_grad():
         losses = job.rule.losses(job.rule.scores(net, x), job.data.labels[: len(x)].to(job.device), job.loss)

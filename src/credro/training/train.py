@@ -122,6 +122,7 @@ def train(
         checkpoint_seconds,
     )
     job = check_job(job)
+    inputs = job.inputs
     for text in doubts(job):
         warnings.warn(text, stacklevel=3)
     with run.lock():
