@@ -10,6 +10,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,13 @@ def _holds_numbers(x: Samples) -> bool:
         return False
 
 
+def _sample_names(x: Samples) -> tuple[Any, ...]:
+    """Files of samples that come from files, row labels of a data frame; nothing where samples have numbers only."""
+    if isinstance(x, Data):
+        return tuple(map(str, x.paths))
+    return tuple(x.index.tolist()) if hasattr(x, "columns") and hasattr(x, "index") else ()
+
+
 class Ensemble:
     """M trained networks of one training rule, and the read-out that makes predictions of them."""
 
@@ -273,13 +281,15 @@ class Ensemble:
         Memory beyond the outputs (M, N, C) is that of one batch. cache: keep the outputs for a ``Data`` in the run.
         """
         self._need_classes()
-        return self.method.readout(self.probs(self.scores(x, batch_size=batch_size, cache=cache)))
+        prediction = self.method.readout(self.probs(self.scores(x, batch_size=batch_size, cache=cache)))
+        return replace(prediction, classes=self.classes, samples=_sample_names(x), method=self.method.name)
 
     def predict_numbers(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> GaussianPrediction:
         """The same for members that were trained on numbers: each gives a Gaussian, and the set is of mixtures."""
         if self.classes:
             raise ValueError(f"the members tell {len(self.classes)} classes apart: use predict")
-        return self.method.readout.numbers(self.gaussians(self.scores(x, batch_size=batch_size, cache=cache)))
+        prediction = self.method.readout.numbers(self.gaussians(self.scores(x, batch_size=batch_size, cache=cache)))
+        return replace(prediction, samples=_sample_names(x), method=self.method.name)
 
     def probs(self, scores: Tensor) -> Tensor:
         """Members' scores (M, N, ...) to probabilities, each member at its own temperature."""

@@ -52,6 +52,11 @@ class Gaussians:
         """Samples along the first axis."""
         return self.shape[0]
 
+    def take(self, index: Tensor) -> Gaussians:
+        """The sets of the samples ``index`` (B,) along the first axis."""
+        mean, std = (values.index_select(1, index.to(values.device)) for values in (self._mean, self._std))
+        return Gaussians(give(mean, self.numpy), give(std, self.numpy))
+
     @property
     def centre(self) -> tuple[Any, Any]:
         """Mean and deviation (...) of the mixture with equal weights (paper, Eq. on classical prediction)."""

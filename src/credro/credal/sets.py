@@ -98,6 +98,12 @@ class Box:
         """Samples along the first axis."""
         return self.shape[0]
 
+    def take(self, index: Tensor) -> Box:
+        """The sets of the samples ``index`` (B,) along the first axis."""
+        members = None if self._members is None else self._members.index_select(1, index.to(self._members.device))
+        lower, upper = (bound.index_select(0, index.to(bound.device)) for bound in self.bounds)
+        return Box._trusted(lower, upper, members, self.numpy)
+
     def tighten(self) -> Box:
         """The same set under reachable bounds: every bound is attained by some ``p`` of the set."""
         return Box._trusted(*reachable(*self.bounds), self._members, self.numpy)
@@ -202,6 +208,13 @@ class Hull:
             torch.amin(members, 0, out=lower[part])
             torch.amax(members, 0, out=upper[part])
         return Box._trusted(lower.reshape(shape), upper.reshape(shape), self._probs, self.numpy)
+
+    def take(self, index: Tensor) -> Hull:
+        """The sets of the samples ``index`` (B,) along the first axis."""
+        hull = Hull.__new__(Hull)
+        object.__setattr__(hull, "_probs", self._probs.index_select(1, index.to(self.device)))
+        object.__setattr__(hull, "numpy", self.numpy)
+        return hull
 
     def tighten(self) -> Hull:
         """A hull is tight already: itself."""

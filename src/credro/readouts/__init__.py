@@ -5,6 +5,7 @@ from __future__ import annotations
 from credro.readouts.averaged_box import AveragedBoxReadOut
 from credro.readouts.base import Prediction, ReadOut
 from credro.readouts.box import BoxReadOut
+from credro.readouts.columns import prediction_columns
 from credro.readouts.gaussian import GaussianPrediction
 from credro.readouts.hull import HullReadOut
 from credro.readouts.mean import MeanReadOut
@@ -24,4 +25,5 @@ __all__ = [
     "NearestHullReadOut",
     "Prediction",
     "ReadOut",
+    "prediction_columns",
 ]

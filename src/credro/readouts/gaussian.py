@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from credro.credal.gaussian import Gaussians
+from credro.readouts.pick import carry, index_of, pick, sample_names
+
+if TYPE_CHECKING:
+    import pandas
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianPrediction:
     """Gaussians of M members for N samples. Uncertainties are variances, in the squared unit of the target.
 
     means, stds: (M, N), of each member. set: all their mixtures, or None for a method without a credal set.
+    samples: N names of files, or row numbers; empty: numbered from 0. method: its name.
+
+    ``pred[3]``, ``pred[:10]``, ``pred[mask]`` and ``pred[[4, 2]]`` are the predictions of those samples.
     """
 
     means: Tensor
     stds: Tensor
     set: Gaussians | None
+    samples: tuple[Any, ...] = ()
+    method: str = ""
+
+    def __post_init__(self) -> None:
+        """Names must be as many as what they name."""
+        if len(self.samples) not in (0, len(self)):
+            raise ValueError(f"samples must be {len(self)} names, or none, got {len(self.samples)}")
 
     @classmethod
     def of(cls, outputs: Tensor, credal: bool) -> GaussianPrediction:
@@ -30,6 +45,27 @@ class GaussianPrediction:
     def __len__(self) -> int:
         """Number of samples."""
         return self.means.shape[1]
+
+    def __getitem__(self, index: Any) -> GaussianPrediction:
+        """Some of the samples: a number, a slice, a mask (N,) or numbers. What was computed of them is kept."""
+        at = index_of(index, len(self))
+        chosen = replace(
+            self,
+            means=pick(self.means, at, 1),
+            stds=pick(self.stds, at, 1),
+            set=None if self.set is None else self.set.take(at),
+            samples=sample_names(self.samples, at),
+        )
+        carry(self, chosen, at, ("std", "epistemic", "aleatoric", "total"))
+        return chosen
+
+    def __repr__(self) -> str:
+        """Sizes, method and mean EU."""
+        said = f"{len(self):,} sample{'s' * (len(self) != 1)}, {len(self.means)} Gaussians each"
+        kind = "no credal set" if self.set is None else "mixtures"
+        said += f", {self.method} ({kind})" if self.method else f", {kind}"
+        said += f"; mean EU {float(self.epistemic.mean()):.3g}" if len(self) else ""
+        return f"GaussianPrediction({said})"
 
     @cached_property
     def _members(self) -> Gaussians:
@@ -77,3 +113,13 @@ class GaussianPrediction:
         judges = self.set or Gaussians(self.mean[None], self.std[None])
         ends: tuple[Tensor, Tensor] = judges.interval(level)
         return ends
+
+    def to_frame(self, columns: str = "all") -> pandas.DataFrame:
+        """A pandas data frame with one row per sample, by its name or number.
+
+        columns: "short": mean, std, lower and upper (an interval with at least 90 % of the probability), eu, au, tu.
+        "all": also ``mean:I`` and ``std:I`` of every member.
+        """
+        from credro.readouts.columns import frame
+
+        return frame(self, columns)
