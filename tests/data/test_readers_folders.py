@@ -1,11 +1,12 @@
 import os
+import pickle
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from credro.data import DataError, DataNotFound, load
+from credro.data import DataError, DataNotFound, UnknownSplit, load
 from credro.data.readers import images as images_module
 from tests.data.layouts import chw, images, write_image
 
@@ -71,8 +72,10 @@ def test_splits_share_their_classes(tmp_path):
 
 def test_split_asked_of_a_plain_folder(tmp_path):
     write_classes(tmp_path)
-    with pytest.raises(DataNotFound, match="no folder 'test', only classes"):
+    with pytest.raises(UnknownSplit, match=r"^split 'test' of .*no folder 'test', only classes") as caught:
         load(tmp_path, split="test")
+    assert (caught.value.source, caught.value.split, caught.value.allowed) == (str(tmp_path), "test", ())
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_class_order_can_be_given(tmp_path):

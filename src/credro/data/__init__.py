@@ -4,7 +4,7 @@ from credro.data.augment import AUGMENTATIONS, normalise
 from credro.data.base import Data, as_data, to_float
 from credro.data.conform import conform
 from credro.data.corruptions import CORRUPTIONS, corrupt, corrupt_data
-from credro.data.errors import DataError, DataNotFound
+from credro.data.errors import DataError, DataNotFound, UnknownSplit
 from credro.data.load import data_root, load
 from credro.data.noise import symmetric_noise
 from credro.data.sources import SOURCES
@@ -18,6 +18,7 @@ __all__ = [
     "Data",
     "DataError",
     "DataNotFound",
+    "UnknownSplit",
     "as_data",
     "channel_stats",
     "conform",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,29 @@ class DataError(ValueError):
     def __init__(self, path: str | Path, problem: str) -> None:
         """``path``: the file at fault; ``problem``: what is wrong with it."""
         super().__init__(f"{path}: {problem}")
+
+
+class UnknownSplit(ValueError):  # noqa: N818 - read as a sentence
+    """A split that a source does not have, or none where it does not say which samples are for training.
+
+    source: the name or path. split: what was asked for; None: nothing was. allowed: what may be; none: no splits.
+    """
+
+    def __init__(self, source: str | Path, split: str | None, allowed: Sequence[str], why: str = "") -> None:
+        """``why``: the end of the message, where more is to be said than what is allowed."""
+        self.source, self.split, self.allowed, self._why = str(source), split, tuple(allowed), why
+        names = ", ".join(map(repr, allowed))
+        if not allowed:
+            said = f"split {split!r} of {source}: {why or 'it has no splits; leave split out to take all of it'}"
+        elif split is None:
+            said = f"split of {str(source)!r} must be given, one of {names}{why and f': {why}'}"
+        else:
+            said = f"split of {str(source)!r} must be one of {names}, got {split!r}{why and f': {why}'}"
+        super().__init__(said)
+
+    def __reduce__(self) -> tuple[type[UnknownSplit], tuple[str, str | None, tuple[str, ...], str]]:
+        """As a pickle: an exception must survive the way between processes."""
+        return type(self), (self.source, self.split, self.allowed, self._why)
 
 
 def need(module: str, extra: str = "data") -> Any:

@@ -9,8 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from credro.data.errors import DataError, DataNotFound
+from credro.data.errors import DataError, DataNotFound, UnknownSplit
 from credro.data.sources import SOURCES
+
+SPLITS = {
+    "train": ("train", "training"),
+    "val": ("val", "valid", "validation", "dev"),
+    "test": ("test", "testing"),
+}
+"""The words for a split, in any case, by the name of the split."""
+
+
+def split_of(word: str) -> str | None:
+    """The split that a word stands for, such as val for "Validation"; None: the word is none of ``SPLITS``."""
+    word = word.strip().lower()
+    return next((split for split, words in SPLITS.items() if word in words), None)
 
 
 def not_found(name: str, root: Path, looked_for: Sequence[Path | str]) -> DataNotFound:
@@ -41,7 +54,7 @@ def pick_split(name: str, split: str | None, allowed: Sequence[str]) -> str:
     if split is None:
         return allowed[0]
     if split not in allowed:
-        raise ValueError(f"split of {name!r} must be one of {', '.join(map(repr, allowed))}, got {split!r}")
+        raise UnknownSplit(name, split, allowed)
     return split
 
 

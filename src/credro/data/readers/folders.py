@@ -9,16 +9,9 @@ from pathlib import Path
 import torch
 
 from credro.data.base import Data
-from credro.data.errors import DataError, DataNotFound
-from credro.data.readers.common import not_found, pick_split
+from credro.data.errors import DataError, UnknownSplit
+from credro.data.readers.common import SPLITS, not_found, pick_split
 from credro.data.readers.images import SUFFIXES, image_data
-
-SPLITS = {
-    "train": ("train", "training"),
-    "val": ("val", "valid", "validation", "dev"),
-    "test": ("test", "testing"),
-}
-"""The folder names that are splits and not classes."""
 
 
 def folder(
@@ -44,10 +37,7 @@ def folder(
             split = "val"
         here = parts[pick_split(str(path), split, [s for s in SPLITS if s in parts])]
     elif split not in (None, "all"):
-        raise DataNotFound(
-            f"split {split!r} was not found: {path} has no folder {split!r}, only classes; "
-            f"leave split out to read them all"
-        )
+        raise UnknownSplit(path, split, (), f"has no folder {split!r}, only classes; leave split out to read them all")
     found = sorted({sub.name for top in (parts.values() if parts else [path]) for sub in _subfolders(top)})
     if not found:
         raise DataError(path, "holds no class folders (expected CLASS/image.png or SPLIT/CLASS/image.png)")
