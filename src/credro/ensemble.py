@@ -33,6 +33,7 @@ from credro.training.job import MakeNet, count_classes
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
 from credro.training.seen import Overlap, SeenSamples, note_seen, overlap
+from credro.training.summary import Summary
 from credro.training.threads import side_by_side
 from credro.training.train import net_factory, pick_device, train
 
@@ -241,7 +242,21 @@ class Ensemble:
     def __repr__(self) -> str:
         """Method, members, classes."""
         calibrated = ", calibrated" if self.calibrated else ""
-        return f"Ensemble({self.method.name}, {len(self)} members, {len(self.classes)} classes{calibrated})"
+        what = f"{len(self.classes)} classes" if self.classes else "numbers"
+        return f"Ensemble({self.method.name}, {len(self)} members, {what}{calibrated})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        kinds = ", ".join(sorted({type(net).__name__ for net in self.nets}))
+        return Summary(
+            repr(self),
+            f"{len(self)} networks ({kinds})",
+            self.classes,
+            self.inputs.shape,
+            self.temperatures,
+            self.records,
+            self.warnings,
+        ).html()
 
     @property
     def rule(self) -> Rule:

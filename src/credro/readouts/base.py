@@ -137,6 +137,21 @@ class Prediction:
 
         return frame(self, columns)
 
+    def plot(self, i: int, ax: Any = None) -> Any:
+        """Intervals, members and mean of sample ``i``, drawn by matplotlib; of 20 classes at most. Gives the axes.
+
+        ax: where to draw; a new figure if not given.
+        """
+        from credro.readouts.plot import plot_classes
+
+        return plot_classes(self, i, ax)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from credro.readouts.show import prediction_html
+
+        return prediction_html(self)
+
 
 @dataclass(frozen=True)
 class ReadOut(ABC):

@@ -123,3 +123,18 @@ class GaussianPrediction:
         from credro.readouts.columns import frame
 
         return frame(self, columns)
+
+    def plot(self, i: int, ax: Any = None) -> Any:
+        """Densities of the members and of their mixture for sample ``i``, drawn by matplotlib. Gives the axes.
+
+        ax: where to draw; a new figure if not given.
+        """
+        from credro.readouts.plot import plot_numbers
+
+        return plot_numbers(self, i, ax)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from credro.readouts.show import numbers_html
+
+        return numbers_html(self)

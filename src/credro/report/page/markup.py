@@ -1,37 +1,15 @@
-"""HTML that cannot be broken by a class called ``<script>``: what is not markup already is escaped, always."""
+"""Tables, numbers and embedded data of the page; its elements are those of ``credro.readouts.markup``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-VOID = frozenset({"br", "circle", "col", "img", "input", "line", "path", "polygon", "rect"})
+from credro.readouts.markup import Html, el, join
 
-
-class Html(str):
-    """Markup; any other string is text and gets escaped."""
-
-    __slots__ = ()
-
-
-def el(name: str, *children: object, **attributes: object) -> Html:
-    """An element: ``el("td", 3, class_="number")``. An attribute that is None or False is left out, True stands alone.
-
-    A trailing underscore is dropped (``class_``, ``for_``), any other becomes a hyphen (``aria_label``).
-    """
-    given = "".join(_attribute(key, value) for key, value in attributes.items())
-    if name in VOID:
-        return Html(f"<{name}{given}>" if name in ("br", "col", "img", "input") else f"<{name}{given}/>")
-    return Html(f"<{name}{given}>{join(children)}</{name}>")
-
-
-def join(parts: Iterable[object], between: str = "") -> Html:
-    """Several parts as one; None is nothing."""
-    texts = (part if isinstance(part, Html) else escape(str(part), quote=False) for part in parts if part is not None)
-    return Html(between.join(texts))
+__all__ = ["Cell", "Html", "behind", "el", "embedded", "join", "number", "table"]
 
 
 def embedded(content: Any) -> Html:
@@ -116,10 +94,3 @@ def _is_number(given: Cell | str) -> bool:
 
 def _cell(given: Cell | str) -> Cell:
     return given if isinstance(given, Cell) else Cell(given)
-
-
-def _attribute(key: str, value: object) -> str:
-    if value is None or value is False:
-        return ""
-    name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(str(value), quote=True)}"'
