@@ -487,7 +487,7 @@ def test_own_network_for_images_gets_their_shape():
         ({"members": 0}, "members must be at least 1"),
         ({"epochs": 0}, "epochs must be"),
         ({"lr": -1.0}, "lr must be positive"),
-        ({"optimiser": "lbfgs"}, "optimiser must be one of"),
+        ({"optimiser": "lbfgs"}, "optimi[sz]er must be one of"),
         ({"decision_rule": "nothing"}, "decision_rule must be one of"),
         ({"executor": "nothing"}, "executor must be one of"),
         ({"calibrate": 1.5}, "calibrate must be False or"),

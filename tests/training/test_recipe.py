@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.optim import lr_scheduler
 
-from credro.training.recipe import PRESETS, Recipe, learning_rate, optimiser, plateau_reductions
+from credro.training.recipe import PRESETS, Recipe, learning_rate, make_optimizer, plateau_reductions
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,11 @@ from credro.training.recipe import PRESETS, Recipe, learning_rate, optimiser, pl
         ("epochs", True, "epochs must be a whole number"),
         ("batch_size", -1, "batch_size must be a whole number of at least 1, got -1"),
         ("patience", 0, "patience must be a whole number"),
-        ("optimiser", "lion", "optimiser must be one of sgd, adam, adamw, got 'lion'"),
+        ("optimizer", "lion", "optimizer must be one of sgd, adam, adamw, got 'lion'"),
+        ("optimiser", "lion", "optimizer must be one of sgd, adam, adamw, got 'lion'"),
+        ("early_stop", -1, "early_stop must be a whole number of epochs, or 0 for no early stopping, got -1"),
+        ("early_stop", 1.5, "early_stop must be a whole number of epochs"),
+        ("early_stop", True, "early_stop must be a whole number of epochs"),
         ("schedule", "cosin", "schedule must be one of constant, cosine, step, plateau, got 'cosin'"),
         ("precision", "fp8", "precision must be one of fp32, bf16, fp16, got 'fp8'"),
         ("lr", 0, "lr must be positive and finite, got 0"),
@@ -50,6 +54,32 @@ def test_config_and_back():
     for recipe in [*PRESETS.values(), Recipe(milestones=[3, 5], schedule="step")]:
         assert Recipe.from_config(recipe.config()) == recipe
     assert Recipe().with_(epochs=3).epochs == 3
+
+
+def test_a_configuration_of_version_0_1_is_understood():
+    """It spelled the optimizer otherwise and had no early stopping."""
+    old = {k: v for k, v in Recipe(optimizer="adam", lr=0.01).config().items() if k not in ("optimizer", "early_stop")}
+    assert Recipe.from_config({**old, "optimiser": "adam"}) == Recipe(optimizer="adam", lr=0.01)
+
+
+def test_either_spelling_of_the_optimizer():
+    assert Recipe(optimiser="adam") == Recipe(optimizer="adam")
+    assert Recipe().with_(optimiser="adamw").optimizer == Recipe(optimizer="adamw").optimiser == "adamw"
+    assert Recipe(optimizer="adam").with_(lr=1.0).optimizer == "adam"
+    assert "optimiser" not in Recipe().config()
+    with pytest.raises(TypeError, match=r"optimizer was given twice: optimizer and optimiser"):
+        Recipe(optimizer="adam", optimiser="sgd")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("learning_rate", ""), ("epoch", "epochs"), ("optimzer", "optimizer"), ("batchsize", "batch_size")],
+)
+def test_what_is_no_field_is_named_with_the_nearest(name, meant):
+    hint = rf" \(did you mean '{meant}'\?\)" if meant else ""
+    for make in (Recipe, Recipe().with_):
+        with pytest.raises(TypeError, match=rf"a recipe has no field '{name}'{hint}; it has epochs, batch_size, "):
+            make(**{name: 3})
 
 
 def rates_of(scheduler_of, epochs, recipe, losses=None):
@@ -115,13 +145,13 @@ def by_hand(recipe, parameter, gradients):
     w, lr, wd = parameter.clone(), recipe.lr, recipe.weight_decay
     velocity = first = second = torch.zeros_like(w)
     for t, gradient in enumerate(gradients, 1):
-        if recipe.optimiser == "sgd":
+        if recipe.optimizer == "sgd":
             g = gradient + wd * w
             velocity = g if t == 1 else recipe.momentum * velocity + g
             w = w - lr * (g + recipe.momentum * velocity if recipe.nesterov else velocity)
             continue
-        g = gradient + wd * w if recipe.optimiser == "adam" else gradient
-        if recipe.optimiser == "adamw":
+        g = gradient + wd * w if recipe.optimizer == "adam" else gradient
+        if recipe.optimizer == "adamw":
             w = w - lr * wd * w
         first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g * g
         w = w - lr * (first / (1 - 0.9**t)) / ((second / (1 - 0.999**t)).sqrt() + 1e-8)
@@ -134,17 +164,17 @@ def by_hand(recipe, parameter, gradients):
         Recipe(),
         Recipe(momentum=0.0),
         Recipe(nesterov=True),
-        Recipe(optimiser="adam", lr=1e-2),
-        Recipe(optimiser="adamw", lr=1e-2, weight_decay=0.1),
+        Recipe(optimizer="adam", lr=1e-2),
+        Recipe(optimizer="adamw", lr=1e-2, weight_decay=0.1),
     ],
-    ids=lambda r: f"{r.optimiser} {r.momentum} {r.nesterov}",
+    ids=lambda r: f"{r.optimizer} {r.momentum} {r.nesterov}",
 )
-def test_optimisers_by_hand(recipe):
+def test_optimizers_by_hand(recipe):
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(7, generator=generator, dtype=torch.float64)
     gradients = torch.randn(6, 7, generator=generator, dtype=torch.float64)
     parameter = nn.Parameter(copy.deepcopy(start))
-    ours = optimiser(recipe, [parameter])
+    ours = make_optimizer(recipe, [parameter])
     for gradient in gradients:
         parameter.grad = gradient.clone()
         ours.step()
@@ -154,7 +184,7 @@ def test_optimisers_by_hand(recipe):
 def test_the_papers_recipes():
     main = PRESETS["paper-cifar10"]
     assert (main.epochs, main.batch_size, main.lr, main.momentum, main.weight_decay) == (200, 128, 0.1, 0.9, 5e-4)
-    assert (main.optimiser, main.schedule, main.per_step, main.augment) == ("sgd", "cosine", False, "crop-flip")
+    assert (main.optimizer, main.schedule, main.per_step, main.augment) == ("sgd", "cosine", False, "crop-flip")
     shifted = PRESETS["paper-cifar10-c"]
     assert [learning_rate(shifted, e) for e in (0, 14, 15, 19)] == pytest.approx([1e-3, 1e-3, 1e-4, 1e-4])
     wide = PRESETS["paper-cifar100-c"]

@@ -64,7 +64,7 @@ def train(
           --epochs 10 --limit 20000 --seed 0 --executor processes --out RUN
       credro train --data photos/ --size 64 --net resnet18 --out runs/photos
       credro train --data patients.csv --label outcome --net mlp --out runs/p \\
-          --set delta_g=0.7 --set optimiser=adam --lr 0.001 --calibrate 200
+          --set delta_g=0.7 --set optimizer=adam --lr 0.001 --calibrate 200
     """
     from credro.data import AUGMENTATIONS, load
     from credro.data import limit as shuffled
@@ -72,7 +72,7 @@ def train(
     from credro.methods import METHODS, make, options
     from credro.nets import NETS
     from credro.training.executors import EXECUTORS
-    from credro.training.recipe import PRESETS, Recipe
+    from credro.training.recipe import ALIASES, PRESETS, Recipe
 
     one_of("--method", method, METHODS)
     one_of("--net", net, NETS)
@@ -92,7 +92,7 @@ def train(
     for key, value in settings(set_).items():
         if key in options(method):
             chosen[key] = value
-        elif key in of_recipe:
+        elif (key := ALIASES.get(key, key)) in of_recipe:
             changes[key] = tuple(value) if isinstance(value, list) else value
         else:
             raise Misuse(

@@ -1,5 +1,6 @@
 """Networks by name, with published state-dict keys."""
 
+from credro.nets.frozen import train_mode
 from credro.nets.gaussian import GaussianNet, make_gaussian
 from credro.nets.head import head, set_head
 from credro.nets.registry import NETS, make, make_under_seed, usual_shape
@@ -24,5 +25,6 @@ __all__ = [
     "make_gaussian",
     "make_under_seed",
     "set_head",
+    "train_mode",
     "usual_shape",
 ]

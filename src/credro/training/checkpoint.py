@@ -72,9 +72,9 @@ def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return out
 
 
-def pack_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """An optimiser's state as named tensors: ``optimiser.<parameter>.<entry>``."""
-    state = optimiser.state_dict()["state"]
+def pack_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """An optimizer's state as named tensors: ``optimiser.<parameter>.<entry>``, spelled as in the first version."""
+    state = optimizer.state_dict()["state"]
     return {
         f"optimiser.{i}.{key}": torch.as_tensor(value)
         for i, entries in state.items()
@@ -83,11 +83,11 @@ def pack_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     }
 
 
-def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put a packed state back into a fresh optimiser over the same parameters."""
+def unpack_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put a packed state back into a fresh optimizer over the same parameters."""
     state: dict[int, dict[str, Tensor]] = {}
     for name, t in tensors.items():
         if name.startswith("optimiser."):
             _, i, key = name.split(".", 2)
             state.setdefault(int(i), {})[key] = t
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

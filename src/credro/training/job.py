@@ -18,6 +18,7 @@ from credro.readouts import ReadOut
 from credro.training.feed import Inputs, layout
 from credro.training.recipe import Recipe
 from credro.training.run import Run
+from credro.training.sound import unsound
 from credro.training.streams import derive, generator
 
 MakeNet = Callable[[], nn.Module]
@@ -135,6 +136,15 @@ def check_job(job: Job) -> Job:
             raise ValueError(f"held_out has samples of shape {job.held_out.shape}, train_set of {job.data.shape}")
     if job.recipe.schedule == "plateau" and job.held_out is None:
         raise ValueError("schedule='plateau' watches the held-out loss: give held_out")
+    if job.recipe.early_stop and job.held_out is None:
+        raise ValueError(
+            f"early_stop={job.recipe.early_stop} watches the held-out loss: give held_out, data that is not trained "
+            f"on, or early_stop=0"
+        )
+    for name, data in (("train_set", job.data), ("held_out", job.held_out)):
+        # Samples that are read when they are needed are looked at when a loss is not finite.
+        if data is not None and data.in_memory and (found := unsound(data, job.inputs)):
+            raise ValueError(f"{name}: {found}")
     # A user's ``x.view(len(x), -1)`` fails on channels last only; an embedding takes whole numbers, others floats.
     floats = replace(job.inputs, whole=False)
     ways = [job, replace(job, recipe=job.recipe.with_(channels_last=False)), replace(job, inputs=floats)]

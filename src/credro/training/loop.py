@@ -6,33 +6,31 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from credro.nets import train_mode
 from credro.training.checkpoint import (
-    pack_optimiser,
+    pack_optimizer,
     read_tensors,
     remove_parts,
-    unpack_optimiser,
+    unpack_optimizer,
     write_json,
     write_tensors,
 )
 from credro.training.diagnostics import fitness
 from credro.training.feed import Feed
-from credro.training.job import Job, TrainingError
-from credro.training.recipe import Recipe, learning_rate, optimiser, plateau_reductions
+from credro.training.job import Job
+from credro.training.losses import SMALLER_STEPS, Losses, NonFiniteLoss, at_fault
+from credro.training.recipe import Recipe, learning_rate, make_optimizer, plateau_reductions
 from credro.training.run import History
+from credro.training.sound import unsound
+from credro.training.stopping import held_out_losses, improved, kept_epoch, stopped_by_rule, stopped_early
 from credro.training.streams import derive
 from credro.training.threads import threads
-
-CHECK_EVERY = 16  # batches between two looks at the losses: a look waits for the device
-
-
-class NonFiniteLoss(TrainingError):  # noqa: N818 (read as a sentence)
-    """A member's loss became NaN or infinite."""
 
 
 @dataclass(frozen=True)
@@ -49,55 +47,6 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-
-
-@dataclass
-class Losses:
-    """The losses of an epoch, looked at now and then; says which batch was the first to go wrong."""
-
-    member: int
-    epoch: int
-    classifies: bool = True
-    sums: float = 0.0
-    hits: int = 0
-    seen: int = 0
-    batch: int = 0
-    pending: list[tuple[Tensor, Tensor, int, float]] = field(default_factory=list)
-
-    def add(self, loss: Tensor, hits: Tensor, size: int, rate: float) -> None:
-        """Note a batch's loss, its number of right answers, its size and the learning rate."""
-        self.pending.append((loss.detach(), hits, size, rate))
-        if len(self.pending) >= CHECK_EVERY:
-            self.look()
-
-    def look(self) -> None:
-        """Read the noted losses; raise on the first that is not finite."""
-        if not self.pending:
-            return
-        values = torch.stack([p[0] for p in self.pending]).tolist()
-        hits = torch.stack([p[1] for p in self.pending]).tolist()
-        for value, right, (_, _, size, rate) in zip(values, hits, self.pending, strict=True):
-            if not math.isfinite(value):
-                raise NonFiniteLoss(
-                    f"member {self.member}: the loss became {value} in epoch {self.epoch + 1}, batch {self.batch + 1}, "
-                    f"at learning rate {rate:.4g}; its last good checkpoint is kept. Try a smaller lr, clip=1.0 or a "
-                    f"warm-up"
-                )
-            self.sums += value * size
-            self.hits += int(right)
-            self.seen += size
-            self.batch += 1
-        self.pending.clear()
-
-    @property
-    def mean(self) -> float:
-        """Mean training loss over the samples seen."""
-        return self.sums / max(1, self.seen)
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share of right answers while training; None where the targets are numbers."""
-        return self.hits / max(1, self.seen) if self.classifies else None
 
 
 def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool] = lambda: True) -> None:
@@ -118,17 +67,21 @@ def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool
 
 
 class Trainer:
-    """One member's network, optimiser and place in its training."""
+    """One member's network, optimizer and place in its training.
+
+    best: weights and buffers of the epoch with the smallest held-out loss so far; empty without early stopping.
+    """
 
     def __init__(self, job: Job, member: int) -> None:
         """Fresh, or from the checkpoint."""
         self.job, self.member = job, member
         self.net = job.network(member)
-        self.optimiser = optimiser(job.recipe, [p for p in self.net.parameters() if p.requires_grad])
+        self.optimizer = make_optimizer(job.recipe, [p for p in self.net.parameters() if p.requires_grad])
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
         self.feed = Feed(job.data, job.inputs, job.recipe, job.device, member)
         self.history = History(job.run.member(member) / "history.jsonl")
         self.state_path = job.run.state(member)
+        self.best: dict[str, Tensor] = {}
         self.epoch = 0
         self.saved = time.monotonic()
         remove_parts(self.state_path.parent)
@@ -145,13 +98,15 @@ class Trainer:
         if losses is None:
             return None
         entry: dict[str, Any] = {"epoch": self.epoch + 1, "loss": losses.mean, "accuracy": losses.accuracy}
-        entry["lr"] = self.optimiser.param_groups[0]["lr"]
+        entry["lr"] = self.optimizer.param_groups[0]["lr"]
         entry |= watched(self.net, job)
         entry |= self._asked_rule()
         entry["seconds"] = round(time.monotonic() - started, 3)
         self.entries.append(entry)
         self.history.append(entry)
         self.epoch += 1
+        if improved(job.recipe, self.entries):
+            self.best = {name: t.detach().clone() for name, t in self.net.state_dict().items()}
         last = self.over
         if last or time.monotonic() - self.saved >= job.checkpoint_seconds:
             self._save()
@@ -162,7 +117,7 @@ class Trainer:
     @property
     def over(self) -> bool:
         """Whether the member needs no more epochs."""
-        stopped = bool(self.entries and self.entries[-1].get("stopped"))
+        stopped = stopped_by_rule(self.entries) or stopped_early(self.job.recipe, self.entries)
         return stopped or self.epoch >= self.job.recipe.epochs or not self.job.rule.trains(self.member)
 
     def _asked_rule(self) -> dict[str, Any]:
@@ -174,17 +129,17 @@ class Trainer:
 
     def _batches(self, alive: Callable[[], bool]) -> Losses | None:
         job, recipe, net = self.job, self.job.recipe, self.net
-        losses = Losses(self.member, self.epoch, job.classifies)
+        losses = Losses(self.member, self.epoch, job.classifies, at_fault(self.feed, self.epoch))
         draws = job.draws(self.member, self.epoch)
         reductions = self._reductions()
         per_sample, samples = job.loss, len(job.data)
         parameters = list(net.parameters())
-        net.train()
+        train_mode(net)
         for b, (x, target) in enumerate(self.feed.epoch(self.epoch)):
             if not alive():
                 return None
             rate = learning_rate(recipe, self.epoch + b / len(self.feed), reductions)
-            for group in self.optimiser.param_groups:
+            for group in self.optimizer.param_groups:
                 group["lr"] = rate
             with precision(recipe, job.device):
                 output = self.forward(x)
@@ -192,12 +147,12 @@ class Trainer:
                 penalty = job.rule.penalty(net, samples, self.member, job.members)
                 if penalty is not None:
                     loss = loss + penalty
-            self.optimiser.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=True)
             self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
             if recipe.clip:
-                self.scaler.unscale_(self.optimiser)
+                self.scaler.unscale_(self.optimizer)
                 torch.nn.utils.clip_grad_norm_(parameters, recipe.clip)
-            self.scaler.step(self.optimiser)
+            self.scaler.step(self.optimizer)
             self.scaler.update()
             losses.add(loss, right_answers(job, output, target).sum(), len(x), rate)
         losses.look()
@@ -206,10 +161,11 @@ class Trainer:
     def _reductions(self) -> int:
         if self.job.recipe.schedule != "plateau":
             return 0
-        return plateau_reductions([e["held_out_loss"] for e in self.entries], self.job.recipe.patience)
+        return plateau_reductions(held_out_losses(self.entries), self.job.recipe.patience)
 
     def _save(self) -> None:
-        tensors = {f"net.{k}": v for k, v in self.net.state_dict().items()} | pack_optimiser(self.optimiser)
+        tensors = {f"net.{k}": v for k, v in self.net.state_dict().items()} | pack_optimizer(self.optimizer)
+        tensors |= {f"best.{k}": v for k, v in self.best.items()}
         facts = {"epoch": self.epoch, "scaler": self.scaler.state_dict()}
         write_tensors(self.state_path, tensors, facts)
         self.saved = time.monotonic()
@@ -217,12 +173,15 @@ class Trainer:
     def _restore(self) -> None:
         tensors, facts = read_tensors(self.state_path)
         self.net.load_state_dict({k[4:]: v for k, v in tensors.items() if k.startswith("net.")})
-        unpack_optimiser(self.optimiser, tensors)
+        self.best = {k[5:]: v.to(self.job.device) for k, v in tensors.items() if k.startswith("best.")}
+        unpack_optimizer(self.optimizer, tensors)
         self.scaler.load_state_dict(facts["scaler"])
         self.epoch = facts["epoch"]
 
     def finish(self) -> None:
         """Final weights, how well they fit, and the mark that says the member is done; the state is not needed more."""
+        if kept_epoch(self.job.recipe, self.entries) < self.epoch:
+            self.net.load_state_dict(self.best)
         finish_member(self.job, self.member, self.net, self.entries)
         self.state_path.unlink(missing_ok=True)
 
@@ -232,25 +191,33 @@ def watched(net: nn.Module, job: Job) -> dict[str, float]:
     if job.held_out is None:
         return {}
     fit = fitness(net, job, job.held_out)
+    if not math.isfinite(fit["loss"]) and (found := unsound(job.held_out, job.inputs)):
+        raise NonFiniteLoss(f"the loss on held_out is {fit['loss']}. {found}")
     return {f"held_out_{key}": fit[key] for key in ("loss", "accuracy") if key in fit}
 
 
 def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str, Any]]) -> None:
-    """Write a trained member's weights and record. ``done.json`` comes last: it is what makes the member done."""
+    """Write a trained member's weights and record. ``done.json`` comes last: it is what makes the member done.
+
+    net: with the weights of its ``kept_epoch``.
+    """
+    kept = kept_epoch(job.recipe, entries)
+    early = {"best_epoch": kept, "stopped_early": stopped_early(job.recipe, entries)} if job.recipe.early_stop else {}
     record: dict[str, Any] = {
         "member": member,
         "epochs": len(entries),
+        **early,
         "seconds": round(sum(e["seconds"] for e in entries), 3),
         **job.rule.describe(member, job.members),
-        **(entries[-1].get("rule", {}) if entries else {}),
+        **(entries[kept - 1].get("rule", {}) if entries else {}),
         "train": fitness(net, job, job.data),
     }
     if job.held_out is not None:
         record["held_out"] = fitness(net, job, job.held_out)
     if not math.isfinite(record["train"]["loss"]):  # its last step went wrong
+        why = unsound(job.data, job.inputs) or SMALLER_STEPS
         raise NonFiniteLoss(
-            f"member {member}: the loss on the training set is {record['train']['loss']} after epoch {len(entries)}. "
-            f"Try a smaller lr, clip=1.0 or a warm-up"
+            f"member {member}: the loss on the training set is {record['train']['loss']} after epoch {kept}. {why}"
         )
     write_tensors(job.run.weights(member), net.state_dict())
     write_json(job.run.member(member) / "done.json", record)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from difflib import get_close_matches
 from typing import Any
 
 import torch
 from torch import Tensor
 
-OPTIMISERS = ("sgd", "adam", "adamw")
+OPTIMIZERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
 PRECISIONS = ("fp32", "bf16", "fp16")
+ALIASES = {"optimiser": "optimizer"}
+"""Other spellings of fields, understood wherever a field is named."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Recipe:
 
     epochs: int = 20
     batch_size: int = 128  # samples; the last batch of an epoch may be smaller
-    optimiser: str = "sgd"  # sgd, adam or adamw
+    optimizer: str = "sgd"  # sgd, adam or adamw; "optimiser" is understood as well
     lr: float = 0.1  # highest learning rate
     momentum: float = 0.9  # sgd only
     nesterov: bool = False  # sgd only
@@ -34,6 +38,7 @@ class Recipe:
     milestones: tuple[int, ...] = ()  # epochs at which step multiplies by gamma
     gamma: float = 0.1  # factor of step and plateau
     patience: int = 3  # epochs without a better held-out loss before plateau reduces
+    early_stop: int = 0  # epochs without a better held-out loss before a member stops, at its best weights; 0: never
     augment: str = "none"  # a name in credro.data.AUGMENTATIONS
     loss: str = "cross_entropy"  # a name in credro.objectives.LOSSES
     precision: str = "fp32"  # fp32, bf16, or fp16 with loss scaling
@@ -45,13 +50,17 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check every field, in the user's words."""
         object.__setattr__(self, "milestones", tuple(self.milestones))
-        for name, allowed in (("optimiser", OPTIMISERS), ("schedule", SCHEDULES), ("precision", PRECISIONS)):
+        for name, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("precision", PRECISIONS)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
         for name in ("epochs", "batch_size", "patience"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+        if not isinstance(self.early_stop, int) or isinstance(self.early_stop, bool) or self.early_stop < 0:
+            raise ValueError(
+                f"early_stop must be a whole number of epochs, or 0 for no early stopping, got {self.early_stop!r}"
+            )
         if not self.lr > 0 or not math.isfinite(self.lr):
             raise ValueError(f"lr must be positive and finite, got {self.lr}")
         for name in ("momentum", "weight_decay", "warmup", "warmup_lr", "final_lr", "clip"):
@@ -73,11 +82,51 @@ class Recipe:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Recipe:
         """The recipe that ``config()`` wrote."""
-        return cls(**{f.name: config[f.name] for f in fields(cls) if f.name in config})
+        config = complete(config)
+        return cls(**{f.name: config[f.name] for f in fields(cls)})
 
     def with_(self, **changes: Any) -> Recipe:
         """The same recipe with some fields changed."""
-        return replace(self, **changes)
+        return replace(self, **spelled(changes))
+
+    @property
+    def optimiser(self) -> str:
+        """The optimizer, by its other spelling."""
+        return self.optimizer
+
+
+def spelled(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a recipe by their own names. What is no field is an error that names the nearest one."""
+    known, out = [f.name for f in fields(Recipe)], dict[str, Any]()
+    for name, value in given.items():
+        field = ALIASES.get(name, name)
+        if field not in known:
+            near = get_close_matches(name, [*known, *ALIASES], n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise TypeError(f"a recipe has no field {name!r}{hint}; it has {', '.join(known)}")
+        if field in out:
+            twice = " and ".join(n for n in given if ALIASES.get(n, n) == field)
+            raise TypeError(f"a recipe's {field} was given twice: {twice}")
+        out[field] = value
+    return out
+
+
+def complete(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``Recipe.config`` wrote in any version, with today's fields: one that it did not know was at its default."""
+    return {**Recipe().config(), **{ALIASES.get(name, name): value for name, value in config.items()}}
+
+
+def _forgiving(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, with aliases understood and a hint for what is no field."""
+
+    @functools.wraps(init)
+    def start(self: Recipe, *args: Any, **given: Any) -> None:
+        init(self, *args, **spelled(given))
+
+    return start
+
+
+Recipe.__init__ = _forgiving(Recipe.__init__)  # type: ignore[method-assign]
 
 
 def learning_rate(recipe: Recipe, progress: float, reductions: int = 0) -> float:
@@ -115,9 +164,9 @@ def plateau_reductions(losses: Iterable[float], patience: int) -> int:
     return reductions
 
 
-def optimiser(recipe: Recipe, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-    """A fresh optimiser over ``parameters``; the loop sets its learning rate before every step."""
-    if recipe.optimiser == "sgd":
+def make_optimizer(recipe: Recipe, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+    """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step."""
+    if recipe.optimizer == "sgd":
         return torch.optim.SGD(
             parameters,
             lr=recipe.lr,
@@ -125,7 +174,7 @@ def optimiser(recipe: Recipe, parameters: Iterable[Tensor]) -> torch.optim.Optim
             weight_decay=recipe.weight_decay,
             nesterov=recipe.nesterov,
         )
-    kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
+    kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
     return kind(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
@@ -134,7 +183,7 @@ PRESETS: dict[str, Recipe] = {
     "paper-cifar10": Recipe(epochs=200, lr=0.1, weight_decay=5e-4, per_step=False, augment="crop-flip"),
     "paper-cifar10-c": Recipe(
         epochs=20,
-        optimiser="adam",
+        optimizer="adam",
         lr=1e-3,
         weight_decay=0.0,
         schedule="step",
@@ -154,7 +203,7 @@ PRESETS: dict[str, Recipe] = {
     ),
     "paper-camelyon17": Recipe(
         epochs=30,
-        optimiser="adam",
+        optimizer="adam",
         lr=1e-4,
         weight_decay=0.0,
         schedule="plateau",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from credro.training.checkpoint import read_json, write_bytes, write_json
+from credro.training.recipe import complete
 
 FORMAT = 1
 
@@ -61,6 +62,8 @@ class Run:
         config: dict[str, Any] = read_json(self.config_path)
         if config.get("format") != FORMAT:
             raise RunError(f"{self.config_path} has format {config.get('format')!r}, this version reads {FORMAT}")
+        if "recipe" in config:  # an older version knew fewer fields
+            config["recipe"] = complete(config["recipe"])
         return config
 
     def start(self, config: dict[str, Any]) -> None:

@@ -16,22 +16,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from credro.nets import train_mode
 from credro.objectives import Rule
-from credro.training.checkpoint import pack_optimiser, read_tensors, remove_parts, unpack_optimiser, write_tensors
+from credro.training.checkpoint import pack_optimizer, read_tensors, remove_parts, unpack_optimizer, write_tensors
 from credro.training.feed import Feed
 from credro.training.job import Job
-from credro.training.loop import (
-    Losses,
-    NonFiniteLoss,
-    Progress,
-    Report,
-    finish_member,
-    precision,
-    right_answers,
-    watched,
-)
-from credro.training.recipe import learning_rate, optimiser
+from credro.training.loop import Progress, Report, finish_member, precision, right_answers, watched
+from credro.training.losses import Losses, NonFiniteLoss, at_fault
+from credro.training.recipe import learning_rate, make_optimizer
 from credro.training.run import History
+from credro.training.stopping import improved, kept_epoch, stopped_early
 
 
 def why_not_stacked(job: Job) -> str | None:
@@ -46,12 +40,14 @@ def why_not_stacked(job: Job) -> str | None:
     if job.recipe.compile:
         return "compile=True is for networks trained one by one"
     net = job.network(0)
+    train_mode(net)
     if len(list(net.parameters())) < len(list(net.named_parameters(remove_duplicate=False))):
         return "layers of the network share weights"
     for module in net.modules():
         if (
             isinstance(module, nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout)
             and module.p > 0
+            and module.training
         ):
             return "dropout would not draw from each member's own stream"
     try:
@@ -63,7 +59,10 @@ def why_not_stacked(job: Job) -> str | None:
 
 
 class Stack:
-    """The members' networks with stacked weights (M, ...), and one optimiser over all."""
+    """The members' networks with stacked weights (M, ...), and one optimizer over all.
+
+    best: (M, ...) each, the weights and buffers of every member's best epoch so far; empty without early stopping.
+    """
 
     def __init__(self, job: Job, members: list[int]) -> None:
         """Every member starts from its own initialisation."""
@@ -72,7 +71,8 @@ class Stack:
         params, buffers = stack_module_state(nets)
         self.params = {k: v.detach().requires_grad_(v.requires_grad) for k, v in params.items()}
         self.buffers = dict(buffers)
-        self.optimiser = optimiser(job.recipe, [p for p in self.params.values() if p.requires_grad])
+        self.best: dict[str, Tensor] = {}
+        self.optimizer = make_optimizer(job.recipe, [p for p in self.params.values() if p.requires_grad])
         base = nets[0]
 
         def call(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
@@ -83,28 +83,42 @@ class Stack:
 
     def forward(self, x: Tensor, training: bool) -> Tensor:
         """Outputs (M, B, ...) of all members on their own batches (M, B, ...)."""
-        self.nets[0].train(training)
+        if training:
+            train_mode(self.nets[0])
+        else:
+            self.nets[0].eval()
         return self._forward(self.params, self.buffers, x)
 
-    def network(self, place: int) -> nn.Module:
-        """The network at ``place`` with its present weights."""
+    def network(self, place: int, best: bool = False) -> nn.Module:
+        """The network at ``place`` with its present weights, or those of its best epoch."""
         net = self.nets[place]
         own = dict(net.named_parameters()) | dict(net.named_buffers())
         with torch.no_grad():
-            for name, stacked in {**self.params, **self.buffers}.items():
+            for name, stacked in (self.best if best else {**self.params, **self.buffers}).items():
                 own[name].copy_(stacked[place])
         return net
 
+    def keep(self, place: int) -> None:
+        """Remember the present weights of the member at ``place`` as its best."""
+        now = {**self.params, **self.buffers}
+        if not self.best:
+            self.best = {name: torch.zeros_like(t, requires_grad=False) for name, t in now.items()}
+        with torch.no_grad():
+            for name, t in now.items():
+                self.best[name][place] = t[place]
+
     def state(self) -> dict[str, Tensor]:
         """Everything a checkpoint needs."""
-        return {f"net.{k}": v for k, v in {**self.params, **self.buffers}.items()} | pack_optimiser(self.optimiser)
+        tensors = {f"net.{k}": v for k, v in {**self.params, **self.buffers}.items()} | pack_optimizer(self.optimizer)
+        return tensors | {f"best.{k}": v for k, v in self.best.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Back to what ``state`` gave."""
         with torch.no_grad():
             for name, t in {**self.params, **self.buffers}.items():
                 t.copy_(tensors[f"net.{name}"])
-        unpack_optimiser(self.optimiser, tensors)
+        self.best = {k[5:]: t.to(self.job.device) for k, t in tensors.items() if k.startswith("best.")}
+        unpack_optimizer(self.optimizer, tensors)
 
 
 def stack_is_over(job: Job) -> bool:
@@ -132,31 +146,42 @@ def train_stacked(job: Job, report: Report) -> list[str]:
     histories = [History(job.run.member(i) / "history.jsonl") for i in members]
     entries = [h.keep(epoch) for h in histories]
     saved = time.monotonic()
-    while epoch < job.recipe.epochs and len(failed) < len(members):
-        started, sound = time.monotonic(), set(members) - set(failed)
-        losses, rate = _epoch(stack, feeds, epoch, failed)
-        for i in sound & set(failed):
+
+    def over(i: int) -> bool:
+        """Whether member i takes no further part: what the stack goes on to compute for it is nobody's."""
+        return i in failed or stopped_early(job.recipe, entries[i])
+
+    going = [i for i in todo if not over(i)]
+    while epoch < job.recipe.epochs and going:
+        started, aside = time.monotonic(), set(members) - set(going)
+        losses, rate, fresh = train_epoch(stack, feeds, epoch, aside)
+        failed |= fresh
+        for i in fresh:
             _leave_checkpoint(job, i)
         seconds = round((time.monotonic() - started) / len(members), 3)
         epoch += 1
-        for i, (loss, history) in enumerate(zip(losses, histories, strict=True)):
+        for i in going:
             if i in failed:
                 continue
-            entry: dict[str, Any] = {"epoch": epoch, "loss": loss.mean, "accuracy": loss.accuracy, "lr": rate}
+            entry: dict[str, Any] = {"epoch": epoch, "loss": losses[i].mean, "accuracy": losses[i].accuracy, "lr": rate}
             if job.held_out is not None:
                 entry |= watched(stack.network(i), job)
             entry["seconds"] = seconds
             entries[i].append(entry)
-            history.append(entry)
-            last = epoch == job.recipe.epochs
-            report(Progress(i, epoch, job.recipe.epochs, loss.mean, loss.accuracy, seconds, last))
-        if epoch == job.recipe.epochs or time.monotonic() - saved >= job.checkpoint_seconds:
+            histories[i].append(entry)
+            if improved(job.recipe, entries[i]):
+                stack.keep(i)
+            last = epoch == job.recipe.epochs or over(i)
+            report(Progress(i, epoch, job.recipe.epochs, losses[i].mean, losses[i].accuracy, seconds, last))
+        going = [i for i in going if not over(i)]
+        if epoch == job.recipe.epochs or not going or time.monotonic() - saved >= job.checkpoint_seconds:
             write_tensors(path, stack.state(), {"epoch": epoch, "failed": failed})
             saved = time.monotonic()
     for i in todo:
         if i not in failed:
             try:
-                finish_member(job, i, stack.network(i), entries[i])
+                best = kept_epoch(job.recipe, entries[i]) < epoch
+                finish_member(job, i, stack.network(i, best), entries[i])
             except NonFiniteLoss as error:
                 failed[i] = str(error)
     path.unlink(missing_ok=True)
@@ -167,44 +192,55 @@ def _leave_checkpoint(job: Job, member: int) -> None:
     """Give a member that fell out of the stack its part of the last checkpoint: from there it can go on alone."""
     if job.run.stack_state.exists():
         tensors, facts = read_tensors(job.run.stack_state)
-        own = {name: t[member] if t.ndim else t for name, t in tensors.items()}  # an optimiser's step count is shared
+        kept = job.network(member).state_dict().keys()  # a buffer that is not saved with the weights is no part of it
+        own = {
+            name: t[member] if t.ndim else t  # an optimizer's step count is shared
+            for name, t in tensors.items()
+            if name.startswith("optimiser.") or name.split(".", 1)[1] in kept
+        }
         write_tensors(job.run.state(member), own, {"epoch": facts["epoch"], "scaler": {}})
 
 
-def _epoch(stack: Stack, feeds: list[Feed], epoch: int, failed: dict[int, str]) -> tuple[list[Losses], float]:
-    """One epoch of every member; a member whose loss is not finite is noted in ``failed`` and no longer counts."""
+def train_epoch(
+    stack: Stack, feeds: list[Feed], epoch: int, aside: set[int]
+) -> tuple[list[Losses], float, dict[int, str]]:
+    """One epoch of every member: losses, the last learning rate, and in words what went wrong with which.
+
+    aside: members that no longer count.
+    """
     job, recipe = stack.job, stack.job.recipe
     draws = [job.draws(i, epoch) for i in stack.members]
-    losses = [Losses(i, epoch, job.classifies) for i in stack.members]
+    losses = [Losses(i, epoch, job.classifies, at_fault(feeds[i], epoch)) for i in stack.members]
+    failed: dict[int, str] = {}
     rate = recipe.lr
     for b, (x, target) in enumerate(_batches(feeds, epoch)):
         rate = learning_rate(recipe, epoch + b / len(feeds[0]))
-        for group in stack.optimiser.param_groups:
+        for group in stack.optimizer.param_groups:
             group["lr"] = rate
         with precision(recipe, job.device):
             output = stack.forward(x, training=True)
             each = _losses(job, output, target, draws)
-        stack.optimiser.zero_grad(set_to_none=True)
+        stack.optimizer.zero_grad(set_to_none=True)
         # Members share no weights, so the gradient of the sum is each member's own gradient.
         torch.stack(list(each)).sum().backward()  # type: ignore[no-untyped-call]
         if recipe.clip:
             _clip(list(stack.params.values()), recipe.clip)
-        stack.optimiser.step()
+        stack.optimizer.step()
         hits = right_answers(job, output.flatten(0, 1), target.flatten(0, 1)).view(x.shape[:2]).sum(1).unbind()
         for i in stack.members:
-            if i in failed:
+            if i in aside or i in failed:
                 continue
             try:
                 losses[i].add(each[i], hits[i], x.shape[1], rate)
             except NonFiniteLoss as error:
                 failed[i] = str(error)
     for i in stack.members:
-        if i not in failed:
+        if i not in aside and i not in failed:
             try:
                 losses[i].look()
             except NonFiniteLoss as error:
                 failed[i] = str(error)
-    return losses, rate
+    return losses, rate, failed
 
 
 def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Tensor, Tensor]]:

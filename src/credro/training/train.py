@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from credro.nets import make, make_gaussian, make_under_seed
 from credro.objectives import PerSampleLoss
 from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
+from credro.training.estimate import estimate
 from credro.training.executors import NoWorkers, choose, run_processes, run_sequential, run_stacked
 from credro.training.feed import Inputs
 from credro.training.job import Job, MakeNet, check_job, check_targets, count_classes, doubts
@@ -28,6 +30,9 @@ from credro.training.recipe import PRESETS, Recipe
 from credro.training.run import Run
 from credro.training.seen import note_seen, seen_path
 from credro.training.share import share_members
+
+WORTH_SAYING = 5.0
+"""Seconds from which it is said beforehand how long training will take."""
 
 
 class FitWarning(UserWarning):
@@ -159,6 +164,10 @@ def train(
             note_seen(run, trained=data, watched=held_out)
         share_members(run, map(Path, share), method.rule, config)
         finished = sum(_epochs_done(job, i) for i in range(members))
+        if progress != "none" and finished < members * recipe.epochs:
+            expected = estimate(job, chosen, min(workers, members), finished)
+            if expected.seconds >= WORTH_SAYING:
+                print(f"training takes {expected}", file=sys.stderr, flush=True)
         with Display(members, recipe.epochs, finished, progress) as display:
             if chosen == "stacked":
                 run_stacked(job, display)

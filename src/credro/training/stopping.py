@@ -1,0 +1,50 @@
+"""When a member is over before its epochs are, and which epoch's weights it keeps: told by its history alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from credro.training.recipe import Recipe
+
+History = Sequence[dict[str, Any]]
+"""A member's records, one per epoch."""
+
+
+def best_epoch(losses: Sequence[float]) -> int:
+    """The epoch, from 1, with the smallest held-out loss, the first of equals; 0 where none is finite."""
+    finite = [(loss, epoch) for epoch, loss in enumerate(losses, 1) if math.isfinite(loss)]
+    return min(finite)[1] if finite else 0
+
+
+def held_out_losses(entries: History) -> list[float]:
+    """The held-out loss of every epoch."""
+    return [e["held_out_loss"] for e in entries]
+
+
+def stopped_by_rule(entries: History) -> bool:
+    """Whether the member's rule has ended its training."""
+    return bool(entries and entries[-1].get("stopped"))
+
+
+def stopped_early(recipe: Recipe, entries: History) -> bool:
+    """Whether ``early_stop`` epochs have passed without a better held-out loss."""
+    if not recipe.early_stop:
+        return False
+    return len(entries) - best_epoch(held_out_losses(entries)) >= recipe.early_stop
+
+
+def improved(recipe: Recipe, entries: History) -> bool:
+    """Whether early stopping must keep the weights of the last epoch: none before had a better held-out loss."""
+    return bool(recipe.early_stop) and best_epoch(held_out_losses(entries)) in (0, len(entries))
+
+
+def kept_epoch(recipe: Recipe, entries: History) -> int:
+    """The epoch, from 1, whose weights a member that is over keeps: the last, or with early stopping its best.
+
+    A member that its rule stopped is kept as the rule left it: where to stop is what the rule is about.
+    """
+    if not recipe.early_stop or stopped_by_rule(entries):
+        return len(entries)
+    return best_epoch(held_out_losses(entries)) or len(entries)
