@@ -5,7 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from credro.data.base import BadFile
+
+MOST = 20
+"""So many bad files are named in a message."""
 
 
 class DataNotFound(FileNotFoundError):  # noqa: N818 - read as a sentence
@@ -18,6 +24,27 @@ class DataError(ValueError):
     def __init__(self, path: str | Path, problem: str) -> None:
         """``path``: the file at fault; ``problem``: what is wrong with it."""
         super().__init__(f"{path}: {problem}")
+        self.path, self.problem = path, problem
+
+    def __reduce__(self) -> Any:
+        """To travel from a worker process."""
+        return type(self), (self.path, self.problem)
+
+
+class BadFiles(DataError):  # noqa: N818 - read as a sentence
+    """Some of many files cannot be read: the message lists them, ``bad`` has them all."""
+
+    def __init__(self, path: str | Path, bad: Sequence[BadFile], total: int, remedy: str = "") -> None:
+        """``path``: where they are; ``bad``: which, and why, of ``total`` files; ``remedy``: what to do about it."""
+        shown = [f"  {file.path}: {file.problem}" for file in bad[:MOST]]
+        more = [f"  and {len(bad) - MOST:,} more"] if len(bad) > MOST else []
+        lines = [f"{len(bad):,} of {total:,} files cannot be read:", *shown, *more, remedy]
+        super().__init__(path, "\n".join(line for line in lines if line))
+        self.bad, self.total, self.remedy = tuple(bad), total, remedy
+
+    def __reduce__(self) -> Any:
+        """To travel from a worker process."""
+        return type(self), (self.path, self.bad, self.total, self.remedy)
 
 
 class UnknownSplit(ValueError):  # noqa: N818 - read as a sentence

@@ -1,30 +1,57 @@
-"""Image files through Pillow: read when asked, or all at once when they are small."""
+"""Many image files as ``Data``: held in memory when they are small, else read when asked. ``decode`` has one image."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import median_low
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
-from credro.data.base import Data
-from credro.data.errors import DataError
+from credro.data.base import BadFile, Data
+from credro.data.errors import BadFiles, DataError
+from credro.data.readers.decode import Header, check_mode, open_image, read_header, to_pixels, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+T = TypeVar("T")
+R = TypeVar("R")
+
+SUFFIXES = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".bmp",
+    ".gif",
+    ".tif",
+    ".tiff",
+    ".webp",
+    ".ppm",
+    ".pgm",
+    ".heic",
+    ".heif",
+    ".avif",
+)
+"""What is taken for an image. HEIC and AVIF are among them to be refused by name where Pillow cannot read them."""
+
 IN_MEMORY = 512 * 2**20
 """Up to so many bytes of pixels are held in memory unless the caller decides."""
 
-GREY_MODES = ("1", "L", "LA")
-COLOUR_MODES = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr", "HSV", "LAB")
+SIDES = (32, 64, 96, 128)
+"""Images of several sizes are brought to one of these: the largest that at least half of them have on both sides."""
+
+LARGE = 256
+"""Images with a longer side are slow to train on."""
+
+ON_ERROR = ("stop", "skip")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,58 +64,60 @@ class ImageFiles:
 
     def __call__(self, index: Tensor) -> Tensor:
         """The images at ``index`` (B,)."""
-        paths = [self.paths[i] for i in index.tolist()]
-        if len(paths) < 8:
-            return torch.stack([self.read(path) for path in paths]) if paths else self._empty()
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:  # Pillow decodes outside the interpreter's lock
-            return torch.stack(list(pool.map(self.read, paths)))
+        read, bad = self.try_all(index.tolist())
+        if bad:
+            raise BadFiles("images", list(bad.values()), len(index), "on_error='skip' leaves them out")
+        return read
+
+    def try_all(self, index: Sequence[int]) -> tuple[Tensor, dict[int, BadFile]]:
+        """The images at ``index``, and by place in it those that cannot be read: their pixels are undefined."""
+        out = torch.empty((len(index), *self.shape), dtype=torch.uint8)
+
+        def read(place: int) -> BadFile | None:
+            image = self._tried(self.paths[index[place]])
+            if isinstance(image, BadFile):
+                return image
+            out[place] = image
+            return None
+
+        return out, _found(_each(read, range(len(index))), range(len(index)))
+
+    def broken(self, index: Sequence[int]) -> dict[int, BadFile]:
+        """Those at ``index`` that cannot be read, by number: all are decoded, none is kept."""
+
+        def bad(i: int) -> BadFile | None:
+            image = self._tried(self.paths[i])
+            return image if isinstance(image, BadFile) else None
+
+        return _found(_each(bad, index), index)
+
+    def _tried(self, path: Path) -> Tensor | BadFile:
+        try:
+            return self.read(path)
+        except DataError as error:
+            return BadFile(path, error.problem)
 
     def read(self, path: Path) -> Tensor:
         """One image (C, H, W)."""
-        import numpy as np
-        from PIL.Image import Resampling
-
-        channels, height, width = self.shape
-        image = open_image(path).convert("L" if channels == 1 else "RGB")
-        if image.size != (width, height):
-            if not self.resize:
-                raise DataError(
-                    path,
-                    f"is {image.height}x{image.width}, the first image {height}x{width}: "
-                    f"pass size=(height, width) to bring all to one size",
-                )
-            image = image.resize((width, height), Resampling.BILINEAR)
-        pixels = np.asarray(image).reshape(height, width, channels)
-        return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
-
-    def _empty(self) -> Tensor:
-        return torch.empty((0, *self.shape), dtype=torch.uint8)
+        image = open_image(path)
+        _, height, width = self.shape
+        if not self.resize and image.size != (width, height):
+            raise DataError(
+                path,
+                f"is {image.height}x{image.width}, others are {height}x{width}: "
+                f"pass size=(height, width) to bring all to one size",
+            )
+        return to_pixels(image, self.shape)
 
 
-def open_image(path: Path, *, header_only: bool = False) -> Image:
-    """An image of 8 bits a channel; a broken or deeper one raises in the user's words."""
-    from PIL import Image
-
-    try:
-        image = Image.open(path)
-        if not header_only:
-            image.load()
-    except FileNotFoundError as error:
-        raise DataError(path, "is missing") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:  # what Pillow raises on junk
-        raise DataError(path, f"not a complete image ({error})") from error
-    if image.mode not in (*GREY_MODES, *COLOUR_MODES):
-        raise DataError(path, f"has pixels of mode {image.mode!r}: convert it to 8 bits a channel first")
-    return image
-
-
-def check_size(size: Sequence[int] | None) -> tuple[int, int] | None:
-    """``size`` as (height, width)."""
+def check_size(size: int | Sequence[int] | None) -> tuple[int, int] | None:
+    """``size`` as (height, width); one number is both."""
     if size is None:
         return None
-    if len(size) != 2 or not all(isinstance(n, int) and n > 0 for n in size):
+    pair = (size, size) if isinstance(size, int) else tuple(size)
+    if len(pair) != 2 or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in pair):
         raise ValueError(f"size must be (height, width), two positive whole numbers, got {size!r}")
-    return size[0], size[1]
+    return pair[0], pair[1]
 
 
 def image_data(
@@ -97,39 +126,176 @@ def image_data(
     labels: Tensor,
     classes: Sequence[str],
     *,
-    size: Sequence[int] | None = None,
+    size: int | Sequence[int] | None = None,
     channels: int | None = None,
     lazy: bool | None = None,
+    on_error: str = "stop",
+    check: bool = True,
     groups: Tensor | None = None,
     group_names: Sequence[str] = (),
 ) -> Data:
-    """Image files as ``Data``.
+    """Image files as ``Data``. Its ``notes`` say what was converted, resized and left out.
 
-    size: (height, width) to resize to, without cropping; None: all images have one size already.
-    channels: 1 grey, 3 colour; None: colour if any of 16 images spread over the set is.
+    size: (height, width) to resize to, without cropping; None: their own size if they have one, else a square chosen
+    from ``SIDES``. channels: 1 grey, 3 colour; None: colour if any is.
     lazy: read files when asked; None: hold the pixels if they take at most 512 MiB.
+    on_error: "stop" raises ``BadFiles`` with all files that cannot be read; "skip" leaves them out, ``bad`` lists them.
+    check: False takes the files on trust, for published sets of a million files: size from the first, colour from 16
+    of them. Otherwise all headers are read. Files that are not held in memory are looked at for being cut off, and
+    decoded once where bad ones are to be skipped: a training that stops in its third hour helps nobody.
     """
     if channels not in (None, 1, 3):
         raise ValueError(f"channels must be 1, 3 or None, got {channels!r}")
+    if on_error not in ON_ERROR:
+        raise ValueError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}, got {on_error!r}")
     wanted = check_size(size)
-    if channels is None:
-        step = math.ceil(len(paths) / 16)
-        probes = (open_image(path, header_only=True) for path in paths[::step])
-        channels = 3 if any(image.mode in COLOUR_MODES for image in probes) else 1
-    if wanted is None:
-        first = open_image(paths[0], header_only=True)
-        wanted = first.height, first.width
-    read = ImageFiles(tuple(paths), (channels, *wanted), resize=size is not None)
+    chosen = range(len(paths)) if check else range(0, len(paths), math.ceil(len(paths) / 16))
+    headers, bad = _headers(paths, chosen)
+    shape, resize, notes = _plan(list(headers.values()), wanted, channels)
     if lazy is None:
-        lazy = len(paths) * math.prod(read.shape) > IN_MEMORY
-    samples = read if lazy else read(torch.arange(len(paths)))
+        lazy = len(paths) * math.prod(shape) > IN_MEMORY
+    keep = [i for i in range(len(paths)) if i not in bad]
+    read = ImageFiles(tuple(paths[i] for i in keep), shape, resize)
+    samples: Tensor | None = None
+    if not lazy:
+        samples, broken = read.try_all(range(len(keep)))
+    else:
+        doubted = [p for p, i in enumerate(keep) if on_error == "skip" or (check and not headers[i].whole)]
+        broken = read.broken(doubted)
+    if broken:
+        bad |= {keep[place]: file for place, file in broken.items()}
+        stay = [place for place in range(len(keep)) if place not in broken]
+        keep = [keep[place] for place in stay]
+        read = replace(read, paths=tuple(paths[i] for i in keep))
+        samples = None if samples is None else samples[stay]
+    if bad and on_error == "stop":
+        raise BadFiles(name, [bad[i] for i in sorted(bad)], len(paths), "on_error='skip' leaves them out")
     return Data(
         name,
-        samples,
-        labels,
-        read.shape,
+        read if samples is None else samples,
+        labels[keep] if bad else labels,
+        shape,
         tuple(classes),
-        groups=groups,
+        groups=groups[keep] if bad and groups is not None else groups,
         group_names=tuple(group_names),
         paths=read.paths,
+        notes=(*notes, *([f"{count(len(bad), 'file')} that cannot be read left out"] if bad else [])),
+        bad=tuple(bad[i] for i in sorted(bad)),
     )
+
+
+def read_images(
+    paths: Sequence[str | Path], shape: Sequence[int], on_error: str = "stop", name: str = "images"
+) -> tuple[Data, tuple[BadFile, ...]]:
+    """Image files to predict, in the shape (C, H, W) that a network takes, and those that cannot be read.
+
+    The samples have the label -1: none. on_error: as in ``image_data``; where all are skipped there are no samples.
+    """
+    data = image_data(
+        name,
+        [Path(path) for path in paths],
+        _no_labels(len(paths)),
+        (),
+        size=_image_shape(shape)[1:],
+        channels=shape[0],
+        on_error=on_error,
+    )
+    return data, data.bad
+
+
+def pil_data(images: Sequence[Image], shape: Sequence[int], name: str = "images") -> Data:
+    """Pillow's images in memory as ``read_images`` would give them from their files: turned, converted, resized."""
+    from PIL.Image import Image
+
+    out = torch.empty((len(images), *_image_shape(shape)), dtype=torch.uint8)
+    for i, image in enumerate(images):
+        if not isinstance(image, Image):
+            raise TypeError(f"images must be images of Pillow, but number {i} is a {type(image).__name__}")
+        check_mode(f"image {i}", image)
+        try:
+            out[i] = to_pixels(upright(image), shape)
+        except (OSError, SyntaxError, ValueError) as error:  # opened, but never read: its file is broken or closed
+            raise DataError(f"image {i}", f"not a complete image ({error})") from error
+    return Data(name, out, _no_labels(len(images)), tuple(out.shape[1:]))
+
+
+def count(n: int, what: str) -> str:
+    """``1 file``, ``1,200 files``."""
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def _headers(paths: Sequence[Path], chosen: Iterable[int]) -> tuple[dict[int, Header], dict[int, BadFile]]:
+    """Those of the chosen files that have one, and those that have none, by number."""
+
+    def read(i: int) -> Header | BadFile:
+        try:
+            return read_header(paths[i])
+        except DataError as error:
+            return BadFile(paths[i], error.problem)
+
+    found = {i: read(i) for i in chosen}
+    good = {i: header for i, header in found.items() if isinstance(header, Header)}
+    return good, {i: file for i, file in found.items() if isinstance(file, BadFile)}
+
+
+def _plan(
+    headers: Sequence[Header], size: tuple[int, int] | None, channels: int | None
+) -> tuple[tuple[int, int, int], bool, tuple[str, ...]]:
+    """The shape to read images in, whether they must be resized to it, and notes on what happens to them."""
+    notes = []
+    sizes = Counter((header.height, header.width) for header in headers)
+    taken = size
+    if taken is None and len(sizes) > 1:
+        short = median_low([min(header.height, header.width) for header in headers])
+        side = max((s for s in SIDES if s <= short), default=SIDES[0])
+        taken = (side, side)
+        common = ", ".join(f"{h}x{w} ({n:,})" for (h, w), n in sizes.most_common(3))
+        more = ", ..." if len(sizes) > 3 else ""
+        notes.append(
+            f"images of {len(sizes):,} sizes, height x width {common}{more}, are resized to {side}x{side}, without "
+            f"cropping; choose with size=(height, width)"
+        )
+    elif taken is None:
+        taken = next(iter(sizes), (1, 1))
+        if max(taken) > LARGE:
+            notes.append(
+                f"all images are {taken[0]}x{taken[1]} and stay so: a smaller size=(height, width) trains faster"
+            )
+    coloured = sum(header.colour for header in headers)
+    if channels is None:
+        channels = 3 if coloured else 1
+        if 0 < coloured < len(headers):
+            notes.append(f"{len(headers) - coloured:,} of {len(headers):,} images are grey and read as colour")
+    elif channels == 1 and coloured:
+        notes.append(f"{count(coloured, 'image')} in colour, read as grey")
+    for amount, what in (
+        (sum(header.alpha for header in headers), "with an alpha channel: transparent parts are put on white"),
+        (sum(header.cmyk for header in headers), "in CMYK, converted to RGB without colour profile"),
+        (sum(header.deep for header in headers), "of 16 bits a channel: the upper 8 are kept"),
+        (sum(header.first for header in headers), "with several frames or pages: the first is taken"),
+    ):
+        if amount:
+            notes.append(f"{count(amount, 'image')} {what}")
+    return (channels, *taken), size is not None or len(sizes) > 1, tuple(notes)
+
+
+def _image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    if len(shape) != 3 or shape[0] not in (1, 3):
+        raise ValueError(f"images have the shape (1 or 3, height, width), but samples of {tuple(shape)} are wanted")
+    return shape[0], shape[1], shape[2]
+
+
+def _no_labels(n: int) -> Tensor:
+    return torch.full((n,), -1, dtype=torch.long)
+
+
+def _found(files: Sequence[BadFile | None], numbers: Sequence[int]) -> dict[int, BadFile]:
+    return {i: file for i, file in zip(numbers, files, strict=True) if file is not None}
+
+
+def _each(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """The function of every item, in threads where there are many: Pillow decodes outside the interpreter's lock."""
+    if len(items) < 8:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        return list(pool.map(function, items))
