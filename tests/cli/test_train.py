@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import credro
 from credro.cli.train import _size
 from credro.data import limit, load
 from credro.training.run import Run
@@ -102,9 +103,10 @@ def test_own_photographs_from_training_to_labels(cli, tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             pixels = draw.integers(0, 100, (9 + i, 12, 3)) + (0 if i % 2 else 150)  # every one of another size
             Image.fromarray(pixels.astype(np.uint8)).save(path)
-    common = ("train", "--data", tmp_path / "photos", "--net", "mlp", "--members", 2, "--out", tmp_path / "run")
-    assert "pass --size HEIGHTxWIDTH" in cli(*common).err
-    assert cli(*common, "--size", "8", "--epochs", 20, "--executor", "sequential").code == 0
+    common = ("train", "--data", tmp_path / "photos", "--net", "mlp", "--members", 2, "--executor", "sequential")
+    assert cli(*common, "--epochs", 1, "--out", tmp_path / "other").code == 0
+    assert credro.load(tmp_path / "other").inputs.shape == (3, 32, 32)  # a size is chosen where none is given
+    assert cli(*common, "--size", "8", "--epochs", 20, "--out", tmp_path / "run").code == 0
     [found] = json.loads(cli("evaluate", tmp_path / "run", "--ood", tmp_path / "photos", "--json", "-").out)
     assert (found["samples"], found["ood"]) == (4, {"photos": 4})
     assert found["lines"][0]["accuracy"] == 1

@@ -62,10 +62,11 @@ def test_a_path_is_not_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from tests.data.layouts import write_image
 
-    write_image(tmp_path / "digits" / "a" / "0.png", images(1)[0])
+    for name in ("a", "b"):
+        write_image(tmp_path / "digits" / name / "0.png", images(1)[0])
     assert len(load("digits", split="all")) == 1797
-    assert len(load("./digits")) == 1
-    assert len(load(Path("digits"))) == 1
+    assert len(load("./digits")) == 2
+    assert len(load(Path("digits"))) == 2
 
 
 def test_unknown_options_and_splits(tmp_path):

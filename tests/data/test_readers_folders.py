@@ -64,7 +64,7 @@ def test_splits_share_their_classes(tmp_path):
     assert val.classes == train.classes
     assert val.labels.tolist() == [1, 1, 3, 3]
     assert load(tmp_path, split="test").labels.tolist() == val.labels.tolist()
-    with pytest.raises(ValueError, match="must be one of 'train', 'val', got 'extra'"):
+    with pytest.raises(ValueError, match="must be one of 'train', 'val', 'all', got 'extra'"):
         load(tmp_path, split="extra")
     write_classes(tmp_path / "test", ("a",), each=1)
     assert len(load(tmp_path, split="test")) == 1
@@ -98,15 +98,39 @@ def test_resized_as_pillow_does(tmp_path, lazy, size):
     np.testing.assert_array_equal(data.batch(torch.arange(6)).numpy(), chw(np.stack(expected)))
 
 
-def test_unequal_sizes_need_a_size(tmp_path):
+def test_unequal_sizes_are_brought_to_one(tmp_path):
+    x = write_classes(tmp_path, h=100, w=120)
+    write_image(tmp_path / "dog/odd.png", images(1, 8, 9)[0])
+    for lazy in (False, True):
+        data = load(tmp_path, lazy=lazy)
+        assert data.shape == (3, 96, 96)
+        expected = [np.asarray(Image.fromarray(p).resize((96, 96), Image.Resampling.BILINEAR)) for p in x]
+        np.testing.assert_array_equal(data.batch(torch.arange(6)).numpy(), chw(np.stack(expected)))
+        assert any(
+            "images of 2 sizes, height x width 100x120 (6), 8x9 (1), are resized to 96x96" in n for n in data.notes
+        )
+    assert not any("resized" in note for note in load(tmp_path, size=(10, 10)).notes)
+
+
+@pytest.mark.parametrize(
+    ("h", "w", "side"), [(20, 300, 32), (32, 33, 32), (63, 90, 32), (64, 64, 64), (3000, 127, 96), (400, 300, 128)]
+)
+def test_which_size(tmp_path, h, w, side):
+    """The largest of 32, 64, 96, 128 that half of the images have on both sides."""
+    write_classes(tmp_path, each=1, h=h, w=w, c=1, end=".pgm")
+    write_image(tmp_path / "cat/small.png", images(1, 5, 5, 1)[0])
+    write_image(tmp_path / "cat/large.png", images(1, 500, 500, 1)[0])
+    assert load(tmp_path).shape == (1, side, side)
+
+
+def test_files_on_trust_are_refused_where_they_differ(tmp_path):
     write_classes(tmp_path)
     odd = write_image(tmp_path / "dog/odd.png", images(1, 8, 9)[0])
-    with pytest.raises(DataError, match=r"is 8x9, the first image 10x12: pass size=") as caught:
-        load(tmp_path)
+    with pytest.raises(DataError, match=r"is 8x9, others are 10x12: pass size=") as caught:
+        load(tmp_path, check=False)
     assert str(odd) in str(caught.value)
-    data = load(tmp_path, lazy=True)
-    with pytest.raises(DataError, match="pass size="):
-        data.batch(torch.tensor([6]))
+    with pytest.raises(DataError, match="others are 10x12"):
+        load(tmp_path, check=False, lazy=True).batch(torch.tensor([6]))
 
 
 def test_grey_and_colour(tmp_path):
@@ -128,14 +152,16 @@ def test_one_grey_image_does_not_make_a_set_grey(tmp_path):
 
 def test_other_formats_and_strays(tmp_path):
     for end in (".jpg", ".bmp", ".PPM", ".webp", ".tif"):
-        write_image(tmp_path / "a" / "deep" / f"x{end}", images(1, 10, 12)[0])
+        write_image(tmp_path / "a" / f"x{end}", images(1, 10, 12)[0])
+    write_image(tmp_path / "b" / "y.jpeg", images(1, 10, 12)[0])
     (tmp_path / "a" / "notes.txt").write_text("hello")
     (tmp_path / "a" / ".hidden.png").write_text("hello")
     (tmp_path / ".cache").mkdir()
     (tmp_path / "readme.md").write_text("hello")
     data = load(tmp_path)
-    assert len(data) == 5
-    assert data.classes == ("a",)
+    assert len(data) == 6
+    assert data.classes == ("a", "b")
+    assert data.notes[-1] == "1 file that is no image left out: 1 .txt"
 
 
 def test_broken_images(tmp_path):
@@ -147,7 +173,11 @@ def test_broken_images(tmp_path):
         with pytest.raises(DataError, match="not a complete image") as caught:
             load(tmp_path)
         assert str(path) in str(caught.value)
+        with pytest.raises(DataError, match="not a complete image"):
+            load(tmp_path, lazy=True)
+    path.write_bytes(whole)
     data = load(tmp_path, lazy=True)
+    path.write_bytes(whole[:-200])
     with pytest.raises(DataError, match="not a complete image"):
         data.batch(torch.tensor([4]))
     os.unlink(path)
@@ -156,8 +186,8 @@ def test_broken_images(tmp_path):
 
 
 def test_sixteen_bits_are_refused_not_clipped(tmp_path):
-    (tmp_path / "a").mkdir()
-    Image.fromarray(np.full((4, 4), 40000, np.uint16)).save(tmp_path / "a/x.png")
+    write_classes(tmp_path)
+    Image.fromarray(np.full((4, 4), 40000, np.uint16)).save(tmp_path / "dog/x.png")
     with pytest.raises(DataError, match="convert it to 8 bits"):
         load(tmp_path)
 
@@ -166,7 +196,7 @@ def test_empty_folders(tmp_path):
     with pytest.raises(DataError, match="holds no class folders"):
         load(tmp_path)
     (tmp_path / "cat").mkdir()
-    with pytest.raises(DataError, match=r"cat: holds no images \(looked for \.png"):
+    with pytest.raises(DataError, match=r"only folder, 'cat', holds no images \(looked for \.png"):
         load(tmp_path)
 
 

@@ -78,6 +78,7 @@ def camelyon17(
         size=size,
         channels=3,
         lazy=lazy,
+        check=False,
         groups=groups[keep],
         group_names=group_names,
     )

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from credro.data.base import Data
-from credro.data.errors import DataError, UnknownSplit
-from credro.data.readers.common import SPLITS, not_found, pick_split
-from credro.data.readers.images import SUFFIXES, image_data
+from credro.data.errors import BadFiles, DataError, UnknownSplit
+from credro.data.readers.common import SPLITS, not_found, pick_split, split_of
+from credro.data.readers.images import count, image_data
+from credro.data.readers.levels import check_levels, endings, splits_of
+from credro.data.readers.tree import Folder, listed, scan
+from credro.data.spec import DataSpec
+
+UNKNOWN = ("error", "ood")
 
 
 def folder(
@@ -19,44 +27,83 @@ def folder(
     split: str | None,
     *,
     classes: Sequence[str] | None = None,
-    size: Sequence[int] | None = None,
+    unknown: str = "error",
+    deep: bool | None = None,
+    size: int | Sequence[int] | None = None,
     channels: int | None = None,
     lazy: bool | None = None,
+    on_error: str = "stop",
+    check: bool = True,
     name: str | None = None,
 ) -> Data:
-    """``path/CLASS/*.png`` or ``path/SPLIT/CLASS/*.png`` (jpg, bmp, gif, tif, webp, ppm), at any depth below CLASS.
+    """``path/CLASS/*.png`` or ``path/SPLIT/CLASS/*.png`` (jpg, bmp, gif, tif, webp, ppm).
 
-    split: None takes train where there are splits, everything where there are none; "test" takes val where no test is.
-    classes: the names in the order of their numbers; None: the folders of all splits together, sorted, so that
-    every split numbers them alike. size, channels, lazy: see ``image_data``.
+    split: None takes train where there are splits, everything where there are none; "all" everything; "test" takes val
+    where no test is, with a note. ``notes`` say what was taken, converted and left out.
+    classes: the names in the order of their numbers, of which some may be missing here; None: the folders of all splits
+    together, sorted, so that every split numbers them alike. unknown: what to do with folders that are not in
+    ``classes``: "error", or "ood" to give their images the label -1.
+    deep: whether images in folders below CLASS belong to the class (CLASS/PATIENT/*.png); None: where there are any,
+    refuse and say what was found, since the wrong folder may have been named; False: leave them out.
+    size, channels, lazy, on_error, check: see ``image_data``. Where more than half of the files cannot be read, the
+    folder is refused.
     """
-    parts = split_folders(path)
-    here = path
-    if parts:
-        if split == "test" and "test" not in parts:
-            split = "val"
-        here = parts[pick_split(str(path), split, [s for s in SPLITS if s in parts])]
-    elif split not in (None, "all"):
-        raise UnknownSplit(path, split, (), f"has no folder {split!r}, only classes; leave split out to read them all")
-    found = sorted({sub.name for top in (parts.values() if parts else [path]) for sub in _subfolders(top)})
-    if not found:
-        raise DataError(path, "holds no class folders (expected CLASS/image.png or SPLIT/CLASS/image.png)")
-    names = tuple(found if classes is None else classes)
-    if unknown := set(found) - set(names):
-        raise DataError(path, f"has class folders that are not in classes: {', '.join(sorted(unknown)[:5])}")
-    files: list[Path] = []
-    labels: list[int] = []
-    for label, sub in enumerate(names):
-        if (here / sub).is_dir():
-            images = _images(here / sub)
-            if not images:
-                raise DataError(here / sub, f"holds no images (looked for {' '.join(SUFFIXES)})")
-            files += images
-            labels += [label] * len(images)
+    if unknown not in UNKNOWN:
+        raise ValueError(f"unknown must be one of {', '.join(map(repr, UNKNOWN))}, got {unknown!r}")
+    root = scan(path)
+    parts, split_notes = splits_of(root)
+    tops = parts or {"all": root}
+    check_levels(root, list(tops.values()), classes, deep)
+    found = {s: _images(top, deep) for s, top in tops.items()}
+    taken, notes = _choose(path, {s: sum(map(len, found[s].values())) for s in parts}, split)
+    chosen = list(tops) if taken in (None, "all") else [taken]
+    here = {
+        n: sorted(p for s in chosen for p in found[s].get(n, ())) for n in sorted({n for s in chosen for n in found[s]})
+    }
+    if classes is None and len(here) == 1 and taken in (None, "all", "train"):
+        raise DataError(tops[chosen[0]].path, f"holds one class only, {next(iter(here))!r}: two at least are needed")
+    names = tuple(sorted({n for by_class in found.values() for n in by_class}) if classes is None else classes)
+    strange = [n for n in here if n not in names]
+    if strange and unknown == "error":
+        raise DataError(
+            path,
+            f"has class folders that are not in classes: {listed(strange, 5)}; "
+            f"unknown='ood' reads their images as of no class (label -1)",
+        )
+    numbered = [*enumerate(names), *((-1, n) for n in strange)]
+    files = [file for _, n in numbered for file in here.get(n, ())]
     if not files:
-        raise DataError(here, "holds no images")
-    return image_data(
-        name or path.resolve().name, files, torch.tensor(labels), names, size=size, channels=channels, lazy=lazy
+        raise DataError(tops[chosen[0]].path, "holds no images")
+    data = image_data(
+        name or path.resolve().name,
+        files,
+        torch.tensor([label for label, n in numbered for _ in here.get(n, ())]),
+        names,
+        size=size,
+        channels=channels,
+        lazy=lazy,
+        on_error=on_error,
+        check=check,
+    )
+    if len(data.bad) * 2 > len(files):
+        raise BadFiles(path, data.bad, len(files), "more than half of them: is this the right folder?")
+    options: dict[str, Any] = {"size": list(data.shape[1:]), "channels": data.shape[0]}
+    options |= {} if deep is None else {"deep": deep}
+    options |= {} if on_error == "stop" else {"on_error": on_error}
+    class_notes = [] if classes is not None else _class_notes(names, {s: set(found[s]) for s in parts})
+    read = [tops[s] for s in chosen]
+    return replace(
+        data,
+        spec=DataSpec(str(path), taken, options=options),
+        notes=(
+            *notes,
+            *split_notes,
+            *class_notes,
+            *_strange_notes(strange, here, names),
+            *_lost_notes(data, here),
+            *data.notes,
+            *_rest_notes(root, read, deep),
+        ),
     )
 
 
@@ -90,7 +137,7 @@ def _named(
     looked_for = [root / candidate / part for candidate in candidates for part in wanted]
     for path in looked_for:
         if path.is_dir():
-            return folder(path.parent, path.name, size=size, channels=channels, lazy=lazy, name=name)
+            return folder(path.parent, path.name, size=size, channels=channels, lazy=lazy, check=False, name=name)
     raise not_found(name, root, [path / "CLASS" for path in looked_for])
 
 
@@ -108,11 +155,91 @@ def _subfolders(path: Path) -> list[Path]:
     return [Path(entry.path) for entry in os.scandir(path) if entry.is_dir() and not entry.name.startswith(".")]
 
 
-def _images(path: Path) -> list[Path]:
-    """All images below ``path``, sorted, so that the order is the same on every machine."""
-    return sorted(
-        Path(top) / file
-        for top, _, files in os.walk(path)
-        for file in files
-        if file.lower().endswith(SUFFIXES) and not file.startswith(".")
-    )
+def _images(top: Folder, deep: bool | None) -> dict[str, list[Path]]:
+    """The images of every class folder that has any, by class."""
+    found = {}
+    for folder in top.filled:
+        images = [image for below in (folder.walk() if deep else [folder]) for image in below.images]
+        if images:
+            found[folder.name] = images
+    return found
+
+
+def _choose(path: Path, counts: dict[str, int], split: str | None) -> tuple[str | None, list[str]]:
+    """The split to take (None: there are none), and notes on it. counts: images by split."""
+    if not counts:
+        if split not in (None, "all"):
+            why = f"has no folder {split!r}, only classes; leave split out to read them all"
+            raise UnknownSplit(path, split, (), why)
+        return None, []
+    order = [s for s in SPLITS if s in counts]
+    found = ", ".join(f"{s} ({counts[s]:,})" for s in order)
+    if split == "all":
+        return "all", [f"{path.resolve().name}: all of {found} images"]
+    wanted = "train" if split is None else split_of(split) or split
+    notes = []
+    if wanted == "test" and "test" not in counts and "val" in counts:
+        wanted = "val"
+        notes = ["there is no split 'test': 'val' was taken for it"]
+    if wanted not in counts:
+        raise UnknownSplit(path, split, [*order, "all"], "" if split else f"there are {found} images and no train")
+    return wanted, [f"{path.resolve().name}: split {wanted!r} of {found} images", *notes]
+
+
+def _class_notes(names: Sequence[str], splits: dict[str, set[str]]) -> list[str]:
+    """How many classes there are, which of them are in some splits only, which names may mean the same class."""
+    notes = [f"{len(names):,} classes: {listed(list(names))}"]
+    partly = [n for n in names if splits and not all(n in held for held in splits.values())]
+    if partly:
+        where = [f"{n} ({', '.join(s for s in SPLITS if n in splits.get(s, ()))})" for n in partly]
+        notes.append(f"classes in some splits only: {listed(where, 5)}")
+    alike = Counter(_plain(n) for n in names)
+    for plain in sorted(plain for plain, times in alike.items() if times > 1):
+        same = [n for n in names if _plain(n) == plain]
+        notes.append(f"{' and '.join(map(repr, same))} count as different classes: are they one?")
+    return notes
+
+
+def _strange_notes(strange: Sequence[str], here: dict[str, list[Path]], names: Sequence[str]) -> list[str]:
+    if not strange:
+        return []
+    images = count(sum(len(here[n]) for n in strange), "image")
+    notes = [f"{images} of {len(strange):,} unknown class{'es' * (len(strange) != 1)}: {listed(list(strange), 5)}"]
+    known = {_plain(n): n for n in names}
+    return notes + [f"{n!r} is unknown, but {known[_plain(n)]!r} is known" for n in strange if _plain(n) in known]
+
+
+def _lost_notes(data: Data, here: dict[str, list[Path]]) -> list[str]:
+    """Classes of which no image could be read."""
+    left = set(data.labels.tolist()) if data.bad else set(range(len(data.classes)))
+    lost = [n for label, n in enumerate(data.classes) if n in here and label not in left]
+    return [f"no image could be read of the classes {listed(lost, 5)}"] if lost else []
+
+
+def _rest_notes(root: Folder, chosen: Sequence[Folder], deep: bool | None) -> list[str]:
+    """What lies there and was not read. chosen: the folders of the splits that were, or the root itself."""
+    notes = []
+    if loose := sum(len(images) for images in {f.path: f.images for f in (root, *chosen)}.values()):
+        notes.append(f"{count(loose, 'image')} beside the class folders left out")
+    read = [folder for top in chosen for folder in top.filled]
+    below = sum(folder.total - len(folder.images) for folder in read)
+    if below and deep:
+        notes.append(f"{count(below, 'image')} in folders below the classes read too")
+    elif below:
+        notes.append(f"{count(below, 'image')} in folders below the classes left out")
+    empty = [f.path.relative_to(root.path).as_posix() for top in chosen for f in top.folders if not f.total]
+    if empty:
+        notes.append(f"folders without images left out: {listed(empty, 5)}")
+    others = sum((f.others for top in chosen for folder in top.filled for f in folder.walk()), Counter[str]())
+    if others:
+        n = sum(others.values())
+        are = "that is no image" if n == 1 else "that are no images"
+        notes.append(f"{count(n, 'file')} {are} left out: {endings(others)}")
+    if links := [link for folder in root.walk() for link in folder.links]:
+        notes.append(f"links to folders not followed: {listed([link.name for link in links], 5)}")
+    return notes
+
+
+def _plain(name: str) -> str:
+    """A name without case and spaces."""
+    return "".join(name.split()).casefold()

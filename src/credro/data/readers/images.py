@@ -152,6 +152,10 @@ def image_data(
     chosen = range(len(paths)) if check else range(0, len(paths), math.ceil(len(paths) / 16))
     headers, bad = _headers(paths, chosen)
     shape, resize, notes = _plan(list(headers.values()), wanted, channels)
+    if not check:  # what 16 of them say is not said of all
+        first = headers.get(0)
+        shape = (shape[0], *(wanted or ((first.height, first.width) if first else shape[1:])))
+        resize, notes = wanted is not None, ()
     if lazy is None:
         lazy = len(paths) * math.prod(shape) > IN_MEMORY
     keep = [i for i in range(len(paths)) if i not in bad]
