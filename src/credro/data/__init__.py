@@ -1,10 +1,10 @@
 """Readers of standard layouts, batched augmentation, corruptions, label noise, splits, the embedded set."""
 
 from credro.data.augment import AUGMENTATIONS, normalise
-from credro.data.base import Data, as_data, to_float
+from credro.data.base import BadFile, Data, as_data, to_float
 from credro.data.conform import conform
 from credro.data.corruptions import CORRUPTIONS, corrupt, corrupt_data
-from credro.data.errors import DataError, DataNotFound, UnknownSplit
+from credro.data.errors import BadFiles, DataError, DataNotFound, UnknownSplit
 from credro.data.load import data_root, load
 from credro.data.noise import symmetric_noise
 from credro.data.sources import SOURCES
@@ -15,6 +15,8 @@ __all__ = [
     "AUGMENTATIONS",
     "CORRUPTIONS",
     "SOURCES",
+    "BadFile",
+    "BadFiles",
     "Data",
     "DataError",
     "DataNotFound",
