@@ -23,7 +23,7 @@ from credro.data.base import Data
 from credro.readouts import Prediction, ReadOut
 from credro.report.page.markup import el, embedded, join
 from credro.report.page.numbers import STEPS, between, class_rows, picks, rejection, shapes, ticks
-from credro.report.page.samples import png, values
+from credro.report.page.samples import as_image, encoded, values
 from credro.report.page.write import PALETTE, write_report
 
 NASTY = "<script>alert('x')</script>"
@@ -168,9 +168,12 @@ def test_classes_and_picks_by_brute_force():
         assert (row.name, row.samples) == ("abc"[k], len(mine))
         assert row.accuracy == pytest.approx(np.mean([correct[i] for i in mine]))
         assert row.width[2] == pytest.approx(np.median([width[i, k] for i in mine]))
-    found = picks(eu, confidence, correct, 5)
+    said = probs.mean(0).argmax(1)
+    found = picks(eu, confidence, said, correct, 5)
     by_eu = sorted(range(90), key=lambda i: eu[i])
-    assert found["Most certain"] == by_eu[:5]
+    first = [next(i for i in by_eu if said[i] == k) for k in range(3)]
+    second = [[i for i in by_eu if said[i] == k][1] for k in range(3)]
+    assert found["Most certain"] == [*sorted(first, key=eu.__getitem__), *sorted(second, key=eu.__getitem__)][:5]
     assert found["Least certain"] == by_eu[::-1][:5]
     assert found["Confidently wrong"] == [i for i in by_eu if not correct[i]][:5]
 
@@ -296,7 +299,7 @@ def test_the_summary_in_words(tmp_path):
     right = (probs.mean(0).argmax(1) == labels).mean()
     assert f"Of 1,000 samples of mine it gets {100 * right:.2f} % right" in text
     assert "The probabilities of 3 networks are read as CreWra (credal wrapper)." in text
-    assert "No set of strangers was given" in text
+    assert "No OOD set was given" in text
     eu = np.asarray(credro.epistemic(credro.Box.of(probs)))
     ordered = (probs.mean(0).argmax(1) == labels)[np.argsort(eu)]
     share = np.cumsum(ordered) / np.arange(1, 1001)
@@ -322,7 +325,7 @@ def test_a_trained_run_brings_its_story(tmp_path):
     text = " ".join(parsed.text)
     assert "2 networks (mlp) were trained by CreDRO on 120 samples of rows for 2 epochs" in text
     assert "each at its own temperature" in text
-    assert "Mind the fit." in text
+    assert "2 of 2 members have not fitted the training data" in text
     assert [row["Delta"] for row in parsed.records("Every member of the run")] == ["0.500", "1.000"]
     readings = parsed.records("Every reading of the run")
     [shown] = [r for r in readings if r["Reading"] == "EN-DRO" and r["As"] == "calibrated"]
@@ -337,7 +340,7 @@ def test_a_trained_run_brings_its_story(tmp_path):
     assert "epistemic uncertainty (nats)" in text
     numbers = {f"{value:.4g}" for value in x[:, 0].tolist()}
     sizes = [t for before, t in pairwise(parsed.text) if before == "size"]
-    assert len(sizes) == 9
+    assert len(sizes) == 11  # three groups of three, and of the OOD set the least and the most uncertain
     assert set(sizes) <= numbers
     assert "120 samples of own" in written(tmp_path, run, (x, data.labels))
     with pytest.raises(TypeError, match="data must give pairs"):
@@ -373,7 +376,7 @@ def test_a_better_reading_is_named(tmp_path):
         rows = {r["Reading"]: float(r["AUROC far %"]) for r in parsed.records("Every reading of the run")}
         mine = rows[{"de": "DE", "crewra": "CreWra", "creens": "CreEns"}[method]]
         best = max(rows, key=rows.get)
-        assert (f"Read as {best}, the same members find strangers better" in text) == (rows[best] - mine >= 1)
+        assert (f"Read as {best}, the same members find OOD samples better" in text) == (rows[best] - mine >= 1)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -444,11 +447,14 @@ def test_pictures_are_the_very_pixels(tmp_path):
 
     draw = torch.Generator().manual_seed(0)
     colour = torch.randint(256, (3, 9, 7), generator=draw).to(torch.uint8)
+    def png(pixels: torch.Tensor) -> tuple[str, int, int]:
+        return encoded(as_image(pixels))
+
     uri, width, height = png(colour)
     assert (width, height) == (7, 9)
     assert (decoded(uri) == colour.permute(1, 2, 0).numpy()).all()
     assert (decoded(png(colour[:1])[0]) == colour[0].numpy()).all()
-    assert png(torch.zeros(1, 300, 150, dtype=torch.uint8))[1:] == (56, 112)
+    assert png(torch.zeros(1, 300, 150, dtype=torch.uint8))[1:] == (96, 192)  # twice what the page shows
     stretched = decoded(png(torch.tensor([[[-1.0, 0.0, 1.0]]]))[0])
     assert stretched.tolist() == [[0, 128, 255]]
 
@@ -467,7 +473,7 @@ def test_pictures_of_the_gallery_belong_to_their_samples(tmp_path):
     assert len(found) == 12
     for attributes in found:
         n = int(re.match(r"Sample (\d+), an image of class class (\d)", attributes["alt"])[1])
-        assert attributes["src"] == png(data.samples[n])[0]
+        assert attributes["src"] == encoded(as_image(data.samples[n]))[0]
 
 
 def test_ten_thousand_samples_stay_small(tmp_path):

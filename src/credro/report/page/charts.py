@@ -24,7 +24,7 @@ NARROW = 0.025
 
 
 def line(x: Floats, y: Floats) -> str:
-    """A path through points given as shares of the drawing's width and height, upwards."""
+    """A path through points given as fractions of the drawing's width and height, upwards."""
     steps = (f"{UNIT * a:.1f} {UNIT * (1 - b):.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
     return "M" + "L".join(steps)
 
@@ -73,7 +73,7 @@ def plain_number(value: float) -> str:
 
 
 def density_chart(found: Shapes, legend: Sequence[tuple[str, str]], axis: str) -> Html:
-    """EU of the ID set, filled, against each stranger's, and the threshold that the slider moves.
+    """EU of the ID set, filled, against that of each OOD set, and the threshold that the slider moves.
 
     legend: the name of each set and what to say of it, in the order of the lines.
     """
@@ -115,7 +115,7 @@ def density_chart(found: Shapes, legend: Sequence[tuple[str, str]], axis: str) -
 
 
 def rejection_chart(found: Rejection) -> tuple[Html, Html]:
-    """Accuracy of what is kept against the share rejected, with the mark that the slider moves; and its data table."""
+    """Accuracy of what is kept against the fraction rejected, the mark that the slider moves, and the data table."""
     accuracy = np.asarray(found.curve.accuracy)[:-1]  # the last point is 1 by definition and says nothing
     rates = np.asarray(found.curve.rates)[:-1]
     shown = np.unique(np.linspace(0, len(accuracy) - 1, min(POINTS, len(accuracy))).astype(int))
@@ -145,7 +145,7 @@ def rejection_chart(found: Rejection) -> tuple[Html, Html]:
         ],
         x=["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"],
         y=[f"{100 * t:g} %" for t in marks],
-        x_title="share rejected, most uncertain first",
+        x_title="fraction rejected, most uncertain first",
         y_title="accuracy of the rest",
     )
     columns = ["Rejected\u00a0%", "Kept", "Accuracy\u00a0%", "Abstain above EU"]
@@ -245,5 +245,5 @@ def _rect(x: float, y: float, width: float, height: float, kind: str) -> Html:
 
 
 def _set(i: int) -> str:
-    """The style of the i-th set: the ID set comes first; strangers take turns with six colours."""
+    """The style of the i-th set: the ID set comes first; OOD sets take turns with six colours."""
     return "inside" if i == 0 else f"ood{(i - 1) % 6}"

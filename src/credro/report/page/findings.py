@@ -11,35 +11,53 @@ from credro.assess import Assessment, Line
 from credro.readouts import Prediction
 from credro.report.page.markup import Html, el
 from credro.report.page.numbers import Booleans, Floats, Rejection, picks, rejection
+from credro.report.page.objections import Objection
 from credro.report.page.samples import Samples
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a run tells of itself. config: None for somebody's own networks. records: of each member, at its end."""
+
+    config: dict[str, Any] | None = None
+    records: Sequence[dict[str, Any]] = ()
+    temperatures: Sequence[float] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Everything that the page tells. line: of the reading that it is about. ood: EU of strangers by name.
+    """Everything that the page tells. line: of the method that it is about. far: the OOD sets by name.
 
-    config: the run's, None for somebody's own probabilities. records: what each member noted at the end of training.
+    objections: what is against the figures. each: samples in a group of the gallery.
     """
 
     assessment: Assessment
     line: Line
-    prediction: Prediction
     samples: Samples
-    ood: dict[str, Floats]
-    config: dict[str, Any] | None
-    records: Sequence[dict[str, Any]]
-    temperatures: Sequence[float]
+    far: dict[str, Samples]
+    objections: tuple[Objection, ...]
+    story: Story
     each: int
+
+    @property
+    def prediction(self) -> Prediction:
+        """Of the ID samples."""
+        return self.samples.prediction
 
     @property
     def eu(self) -> Floats:
         """EU of the ID samples (N,)."""
         return self.samples.eu
 
+    @property
+    def ood(self) -> dict[str, Floats]:
+        """EU of each OOD set (K,)."""
+        return {name: far.eu for name, far in self.far.items()}
+
     @cached_property
     def correct(self) -> Booleans:
         """Which predictions are right (N,)."""
-        found: Booleans = self.samples.mean.argmax(1) == self.samples.labels
+        found: Booleans = self.samples.said == self.samples.labels
         return found
 
     @cached_property
@@ -49,8 +67,8 @@ class Findings:
 
     @cached_property
     def groups(self) -> dict[str, list[int]]:
-        """The samples of the gallery."""
-        return picks(self.eu, self.samples.mean.max(1), self.correct, self.each)
+        """The ID samples of the gallery."""
+        return picks(self.eu, self.samples.mean.max(1), self.samples.said, self.correct, self.each)
 
     @property
     def unit(self) -> str:

@@ -28,7 +28,7 @@ class Cell:
 
 
 def number(value: float, digits: int = 2, *, percent: bool = False, best: bool = False) -> Cell:
-    """A number to so many places, a share in per cent; NaN is a dash."""
+    """A number to so many places, a fraction in per cent; NaN is a dash."""
     if value != value:
         return Cell("–", -1e300)
     return Cell(f"{100 * value if percent else value:,.{digits}f}", value, best)

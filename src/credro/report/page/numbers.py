@@ -29,12 +29,17 @@ def as_numpy(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
+def as_floats(values: Any) -> Floats:
+    """The same in double precision."""
+    return as_numpy(values).astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """What rejecting at least a share ``i / STEPS`` of the samples leaves, i = 0..STEPS; ties are rejected together.
+    """What rejecting at least a fraction ``i / STEPS`` of the samples leaves, i = 0..STEPS; ties are rejected together.
 
     curve: as the library computes it. kept, right: (STEPS + 1,) how many samples are kept, and right. limits: abstain
-    above this EU to reject just these samples; None where all or none are kept. ood: how many strangers are rejected.
+    above this EU to reject just these samples; None where all or none are kept. ood: how many OOD samples are rejected.
     """
 
     curve: AccuracyRejection
@@ -49,13 +54,13 @@ class Rejection:
         return int(self.kept[0])
 
     def reaches(self, accuracy: float) -> int | None:
-        """The first step that leaves samples, and at least this share of them right; None if there is none."""
+        """The first step that leaves samples, and at least this fraction of them right; None if there is none."""
         found = np.flatnonzero((self.kept > 0) & (self.right >= accuracy * self.kept))
         return int(found[0]) if len(found) else None
 
 
 def rejection(correct: Booleans, eu: Floats, ood: Mapping[str, Floats]) -> Rejection:
-    """Every step of the slider. correct, eu: (N,). ood: EU of strangers (K,) by name."""
+    """Every step of the slider. correct, eu: (N,). ood: EU of OOD sets (K,) by name."""
     curve = accuracy_rejection(correct, eu)
     n, ordered = len(eu), np.sort(eu)
     asked = -(-np.arange(STEPS + 1) * n // STEPS)  # rounded up: at least so many
@@ -93,9 +98,9 @@ class Shapes:
 
 
 def shapes(inside: str, eu: Floats, ood: Mapping[str, Floats]) -> Shapes:
-    """Density of the ID set's EU and of each stranger's.
+    """Density of the ID set's EU and of each OOD set's.
 
-    A spike of certain ID samples would press everything else flat: it is cut off well above the strangers' peaks.
+    A spike of certain ID samples would press everything else flat: it is cut off well above the OOD sets' peaks.
     """
     sets = {inside: eu, **ood}
     marks = ticks(0, max(1e-6, *(float(np.quantile(values, 0.995)) for values in sets.values())))
@@ -141,12 +146,38 @@ def class_rows(
     return rows
 
 
-def picks(eu: Floats, confidence: Floats, correct: Booleans, each: int) -> dict[str, list[int]]:
-    """Numbers of the most certain, the least certain, and the wrong but certain samples; confidence breaks ties."""
+def picks(eu: Floats, confidence: Floats, said: Integers, correct: Booleans, each: int) -> dict[str, list[int]]:
+    """Numbers of the most certain, the least certain, and the wrong but certain samples; confidence breaks ties.
+
+    The most certain are taken from every predicted class (``said``, (N,)) in turn, or one easy class would fill them.
+    """
     rising = np.lexsort((-confidence, eu))
     falling = np.lexsort((confidence, -eu))
     return {
-        "Most certain": rising[:each].tolist(),
+        "Most certain": in_turn(rising, said)[:each].tolist(),
         "Least certain": falling[:each].tolist(),
         "Confidently wrong": rising[~correct[rising]][:each].tolist(),
     }
+
+
+def ends(eu: Floats, each: int) -> tuple[list[int], list[int]]:
+    """Numbers of the samples with the least and with the most EU, no sample in both."""
+    rising = np.argsort(eu, kind="stable")
+    low = min(each, (len(eu) + 1) // 2)
+    return rising[:low].tolist(), rising[low:][::-1][:each].tolist()
+
+
+def in_turn(order: Integers, kinds: Integers) -> Integers:
+    """``order`` (N,) with the first of each kind before the second of any. kinds: (N,) of the samples."""
+    rank, met = np.zeros(len(order), np.int64), dict.fromkeys(np.unique(kinds).tolist(), 0)
+    for place, kind in enumerate(kinds[order].tolist()):
+        rank[place] = met[kind]
+        met[kind] += 1
+    found: Integers = order[np.argsort(rank, kind="stable")]
+    return found
+
+
+def confusion(labels: Integers, said: Integers, classes: int) -> Integers:
+    """How many samples of each class (rows) were taken for each (columns): (C, C)."""
+    found: Integers = np.bincount(labels * classes + said, minlength=classes * classes).reshape(classes, classes)
+    return found

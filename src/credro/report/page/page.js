@@ -16,6 +16,16 @@
   system.addEventListener("change", showTheme);
   showTheme();
 
+  // The menu of a narrow screen closes when it has been used.
+  const menu = byId("contents");
+  menu.addEventListener("click", (event) => event.target.closest("a") && (menu.open = false));
+  document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
   // Tables: a click on a heading sorts by it, another one the other way round. Equal rows keep their order.
   const compare = (a, b) => {
     const [x, y] = [a.dataset.value, b.dataset.value];
@@ -76,8 +86,8 @@
   const drawing = document.querySelector("#rejection svg");
   const pointed = (event) => {
     const box = drawing.getBoundingClientRect();
-    const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-    show(Math.round(share * steps), false);
+    const part = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    show(Math.round(part * steps), false);
   };
   drawing.addEventListener("pointerdown", pointed);
   drawing.addEventListener("pointermove", (event) => event.buttons === 1 && pointed(event));

@@ -8,16 +8,18 @@ from credro.assess import BINS
 from credro.evaluation import reliability
 from credro.report.page import words
 from credro.report.page.charts import density_chart, rejection_chart, reliability_chart
+from credro.report.page.confusion import confused
 from credro.report.page.findings import Findings, Section
 from credro.report.page.markup import Html, el, join
-from credro.report.page.numbers import STEPS, shapes
-from credro.report.page.samples import gallery
+from credro.report.page.numbers import STEPS, ends, shapes
+from credro.report.page.objections import banner
+from credro.report.page.samples import Group, gallery
 from credro.report.page.simplex import simplex
 from credro.report.page.tables import classes, members, readings
 from credro.report.page.words import percent
 
 MEANINGS = {
-    "Most certain": "The least epistemic uncertainty of all.",
+    "Most certain": "The least epistemic uncertainty, from every predicted class in turn.",
     "Least certain": "The most epistemic uncertainty: the first to be rejected.",
     "Confidently wrong": "Wrong, and yet with little epistemic uncertainty: rejection finds these last.",
 }
@@ -28,7 +30,7 @@ def sections(found: Findings) -> list[Section]:
     made = [summary(found), uncertainty(found), abstention(found), calibration(found), samples(found)]
     if len(found.samples.classes) == 3:
         made.append(credal_sets(found))
-    made += [classes(found), readings(found), members(found)]
+    made += [confused(found), classes(found), readings(found), members(found)]
     return made
 
 
@@ -40,30 +42,30 @@ def summary(found: Findings) -> Section:
     step = found.rejection.reaches(0.95)
     figures.append((f"Rejected for {percent(0.95, 0)} right", "–" if step is None else percent(step / STEPS), ""))
     if a.ood:
-        title = "Strangers found (AUROC)" if len(a.ood) == 1 else f"AUROC, mean of {len(a.ood)} sets"
+        title = "OOD samples found (AUROC)" if len(a.ood) == 1 else f"AUROC, mean of {len(a.ood)} sets"
         figures.append((title, percent(line.mean_auroc, 2), ""))
     unit = " nats" if found.unit == "nats" else ""
     said = [
-        [words.trained(found.config, a, line), words.accurate(a, line, confidence)],
+        [words.trained(found.story.config, a, line), words.accurate(a, line, confidence)],
         [words.doubtful(correct, eu, unit), *words.strange(line), *words.rivalled(a, line)],
         [words.rejecting(found.rejection), *words.slips(correct, eu)],
     ]
-    content = [numbers(figures), *(el("p", " ".join(part)) for part in said)]
-    for warning in a.warnings:
-        content.append(el("div", el("strong", "Mind the fit. "), warning, class_="warning", role="note"))
+    content = [banner(found.objections), numbers(figures), *(el("p", " ".join(part)) for part in said)]
     if not a.ood:
-        content.append(el("p", "No set of strangers was given: what EU does with them is not known.", class_="quiet"))
+        content.append(
+            el("p", "No OOD set was given: what EU does with unfamiliar samples is not known.", class_="quiet")
+        )
     return Section("summary", "Summary", "Summary", "What was measured, in words.", join(content))
 
 
 def uncertainty(found: Findings) -> Section:
     """Densities of EU."""
     name, line = found.assessment.data, found.line
-    inside = name if name not in found.ood else f"{name} (familiar)"
-    legend = [(inside, f"familiar, mean {found.eu.mean():.3g}")]
+    inside = name if name not in found.ood else f"{name} (ID)"
+    legend = [(inside, f"ID, mean {found.eu.mean():.3g}")]
     legend += [(n, f"mean {s.mean_ood:.3g}, AUROC {percent(s.auroc)}") for n, s in line.ood.items()]
     axis = f"epistemic uncertainty ({found.unit})"
-    intro = "How much the members disagree. Strangers should lie to the right of familiar samples."
+    intro = "How much the members disagree. OOD samples should lie to the right of ID samples."
     drawn = shapes(inside, found.eu, found.ood)
     content = density_chart(drawn, legend, axis)
     more = "The upright line is the threshold chosen under Abstaining."
@@ -82,7 +84,7 @@ def abstention(found: Findings) -> Section:
     shown += [(f"Rejected of {name}", f"ood-{i}", "") for i, name in enumerate(r.ood)]
     slider = el(
         "div",
-        el("label", "Share rejected", for_="rate", class_="unseen"),
+        el("label", "Fraction rejected", for_="rate", class_="unseen"),
         el("input", type="range", id="rate", min=0, max=STEPS, step=1, value=start),
         class_="slider",
     )
@@ -126,12 +128,17 @@ def calibration(found: Findings) -> Section:
 
 
 def samples(found: Findings) -> Section:
-    """The gallery."""
+    """The gallery: ID samples by how certain they are, and of every OOD set those that EU misses and finds."""
     intro = "The bar is the interval of a class's probability, the mark in it the mean. Orange is the true class."
     if found.prediction.set is None:
-        intro += " This reading has no credal set: the bars span the members."
-    content = gallery(found.samples, {title: (MEANINGS[title], chosen) for title, chosen in found.groups.items()})
-    return Section("samples", "Samples", "Samples", intro, content)
+        intro += " This method has no credal set: the bars span the members."
+    groups = [Group(title, MEANINGS[title], found.samples, chosen) for title, chosen in found.groups.items()]
+    half = max(1, found.each // 2)
+    for name, far in found.far.items():
+        low, high = ends(far.eu, half)
+        groups.append(Group(f"OOD: {name}", "The least EU of this set: taken for ID samples.", far, low))
+        groups.append(Group("", "The most EU of it: the first to be rejected.", far, high))
+    return Section("samples", "Samples", "Samples", intro, gallery(groups))
 
 
 def credal_sets(found: Findings) -> Section:

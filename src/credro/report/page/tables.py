@@ -90,11 +90,11 @@ def members(found: Findings) -> Section:
     columns = ["Member", "Accuracy\u00a0%"]
     rows: list[list[Cell | str]] = [[number(i, 0), number(float(v), 2, percent=True)] for i, v in enumerate(alone)]
     extras = [
-        ("Delta", 3, False, [r.get("delta") for r in found.records]),
-        ("Training accuracy\u00a0%", 2, True, [r.get("train", {}).get("accuracy") for r in found.records]),
-        ("Training loss", 4, False, [r.get("train", {}).get("loss") for r in found.records]),
-        ("Training confidence", 3, False, [r.get("train", {}).get("confidence") for r in found.records]),
-        ("Temperature", 3, False, list(found.temperatures) if found.line.calibrated else []),
+        ("Delta", 3, False, [r.get("delta") for r in found.story.records]),
+        ("Training accuracy\u00a0%", 2, True, [r.get("train", {}).get("accuracy") for r in found.story.records]),
+        ("Training loss", 4, False, [r.get("train", {}).get("loss") for r in found.story.records]),
+        ("Training confidence", 3, False, [r.get("train", {}).get("confidence") for r in found.story.records]),
+        ("Temperature", 3, False, list(found.story.temperatures) if found.line.calibrated else []),
     ]
     for title, places, share, values in extras:
         if any(v is not None for v in values):
@@ -108,9 +108,9 @@ def members(found: Findings) -> Section:
 
 def made_of(found: Findings) -> Html | None:
     """What a reader needs to train the run again."""
-    if found.config is None:
+    if found.story.config is None:
         return None
-    c = found.config
+    c = found.story.config
     rule = {k: v for k, v in c["method"]["rule"].items() if k != "rule"}
     facts = [
         (

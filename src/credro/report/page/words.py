@@ -18,9 +18,9 @@ SPACE = "\u00a0"
 TARGETS = (0.95, 0.99)
 
 
-def percent(share: float, digits: int = 1) -> str:
+def percent(fraction: float, digits: int = 1) -> str:
     """``0.1234`` as ``12.3 %``, which no line break tears apart."""
-    return f"{100 * share:.{digits}f}{SPACE}%"
+    return f"{100 * fraction:.{digits}f}{SPACE}%"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -98,14 +98,14 @@ def strange(line: Line) -> list[str]:
     said = []
     if found:
         mean = next(iter(line.ood.values())).mean_id
-        said.append(f"It tells strangers from familiar samples, whose mean EU is {mean:.3g}: {listed(found)}.")
+        said.append(f"It tells OOD from ID samples, whose mean EU is {mean:.3g}: {listed(found)}.")
     if misled:
-        said.append(f"Strangers of {listed(misled)} get less EU than familiar samples: it misleads there.")
+        said.append(f"Samples of {listed(misled)} get less EU than ID samples: it misleads there.")
     return said
 
 
 def rivalled(assessment: Assessment, line: Line) -> list[str]:
-    """Which reading of the same members finds strangers best, if it is another one by a point or more."""
+    """Which reading of the same members finds OOD samples best, if it is another one by a point or more."""
     if not assessment.ood:
         return []
     best = max(assessment.lines, key=lambda other: other.mean_auroc)
@@ -113,7 +113,7 @@ def rivalled(assessment: Assessment, line: Line) -> list[str]:
         return []
     plain = " without calibration" if line.calibrated and not best.calibrated else ""
     return [
-        f"Read as {method_name(best.method)}{plain}, the same members find strangers better: mean AUROC "
+        f"Read as {method_name(best.method)}{plain}, the same members find OOD samples better: mean AUROC "
         f"{percent(best.mean_auroc)} against {percent(line.mean_auroc)}."
     ]
 

@@ -10,26 +10,18 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
-
 import credro
-from credro.assess import Assessment, Say, are_modules, assess, assess_probs, conform_to, line_of, unlabelled
-from credro.data.base import Data, as_data
+from credro.assess import Say
+from credro.data.base import Data
 from credro.ensemble import Ensemble
-from credro.methods import make
-from credro.readouts import Prediction
 from credro.report.page.findings import Findings, Section
+from credro.report.page.gather import gather
 from credro.report.page.markup import Html, el, embedded, join
-from credro.report.page.numbers import Floats, as_numpy
-from credro.report.page.samples import Samples
 from credro.report.page.sections import sections
 from credro.report.page.words import method_name
 from credro.report.style import COLOURS, INSIDE, SETS
@@ -47,6 +39,10 @@ PALETTE: dict[str, tuple[str, str]] = {
     "accent": (COLOURS["crerl"], COLOURS["crewra"]),
     "truth": (COLOURS["credro"], "#ee7d29"),
     "bad": ("#a84a00", "#ff9a52"),
+    "alarm": ("#b3140c", "#ff8a80"),
+    "alarm-ground": ("#fdeceb", "#3b1614"),
+    "caution": ("#7a5200", "#f2c14e"),
+    "caution-ground": ("#fff6e0", "#332813"),
     "inside": (INSIDE, "#c4c6cb"),
     **{f"ood{i}": (colour, DIM.get(colour, colour)) for i, colour in enumerate(SETS)},
 }
@@ -64,25 +60,29 @@ def write_report(
     name: str | None = None,
     each: int = 6,
     say: Say | None = None,
+    seen: str = "drop",
 ) -> Path:
     """Write the report on an ensemble, or on anybody's modules or probabilities, as one HTML file.
 
     source: an ``Ensemble``, a list of modules that give logits (``Ensemble.of``), or members' probabilities (M, N, C).
     data: labelled samples, a ``Data``, a ``Dataset`` or a pair (x, y); for probabilities the labels (N,) are enough,
     but only a ``Data`` shows its samples.
-    ood: strangers by name, samples (with or without labels) or probabilities (M, K, C) likewise.
+    ood: OOD sets by name, samples (with or without labels) or probabilities (M, K, C) likewise.
     method: read by this method of the same training rule. plain: without the temperatures of a calibrated ensemble.
     name: what the page calls it. each: samples in a group of the gallery. say: told what is being worked on.
+    seen: samples that the run was trained on, has watched or was calibrated on are left out ("drop") or counted
+    ("keep"); the page says so in red, as it does where no others are left.
+
+    Labels go by the names of the classes where both sides have them; samples of classes that the ensemble does not
+    know are left out with a count, and five or more of them are an OOD set.
     """
-    if each < 1:
-        raise ValueError(f"each must be at least 1, got {each}")
-    if are_modules(source):
-        data = as_data(data)
-        source = Ensemble.of(source, data)
-    if isinstance(source, Ensemble):
-        found = _of_ensemble(source, data, ood or {}, method, plain, name, each, say)
-    else:
-        found = _of_probs(source, data, ood or {}, method, name, each, say)
+    return write_page(
+        path, gather(source, data, ood=ood, method=method, plain=plain, name=name, each=each, say=say, seen=seen)
+    )
+
+
+def write_page(path: str | Path, found: Findings) -> Path:
+    """The page about what ``gather`` has found, as a file."""
     path = Path(path)
     write_bytes(path, page(found).encode())
     return path
@@ -96,8 +96,8 @@ def page(found: Findings) -> str:
     for part in parts:
         data |= part.data or {}
     a, line = found.assessment, found.line
-    strangers = f", against {', '.join(a.ood)}" if a.ood else ""
-    lead = f"{method_name(line.method)}, {a.members} members, {a.samples:,} samples of {a.data}{strangers}"
+    against = f", against {', '.join(a.ood)}" if a.ood else ""
+    lead = f"{method_name(line.method)}, {a.members} members, {a.samples:,} samples of {a.data}{against}"
     return Template(asset("page.html")).substitute(
         policy=f"default-src 'none'; img-src data:; style-src {_hash(css)}; script-src {_hash(js)}; "
         f"base-uri 'none'; form-action 'none'",
@@ -139,100 +139,12 @@ def _hash(text: str) -> str:
 
 
 def _navigation(parts: Sequence[Section]) -> Html:
-    return el("ul", *(el("li", el("a", part.short, href=f"#{part.key}")) for part in parts))
-
-
-def _of_ensemble(
-    ensemble: Ensemble,
-    data: Any,
-    ood: Mapping[str, Any],
-    method: str | None,
-    plain: bool,
-    name: str | None,
-    each: int,
-    say: Say | None,
-) -> Findings:
-    reader = ensemble.read_as(ensemble.method if method in (None, ensemble.method.name) else str(method))
-    if plain:
-        reader.temperatures = [1.0] * len(reader)
-    shape = ensemble.inputs.shape
-    known, strangers = conform_to(as_data(data), shape), {k: conform_to(unlabelled(v), shape) for k, v in ood.items()}
-    assessment = assess(ensemble, known, strangers, name=name, say=say)
-    if say is not None:
-        say("writing the report")
-    return _findings(
-        assessment,
-        reader.method.name,
-        reader.calibrated,
-        reader.predict(known),
-        known.labels,
-        {k: reader.predict(v) for k, v in strangers.items()},
-        classes=ensemble.classes,
-        data=known,
-        config=None if ensemble.run is None else ensemble.run.config(),
-        records=ensemble.records,
-        temperatures=ensemble.temperatures,
-        each=each,
+    """Links in a row, and for narrow screens folded into a menu: the style sheet shows one of the two."""
+    links = el("ul", *(el("li", el("a", part.short, href=f"#{part.key}")) for part in parts))
+    menu = el("details", el("summary", "Contents"), links, id="contents")
+    return join(
+        [
+            el("nav", links, class_="wide", aria_label="Sections"),
+            el("nav", menu, class_="narrow", aria_label="Sections"),
+        ]
     )
-
-
-def _of_probs(
-    probs: Any,
-    data: Data | Any,
-    ood: Mapping[str, Any],
-    method: str | None,
-    name: str | None,
-    each: int,
-    say: Say | None,
-) -> Findings:
-    labels = data.labels if isinstance(data, Data) else torch.as_tensor(data)
-    assessment = assess_probs(probs, labels, ood, name=name or "probabilities", say=say)
-    if method is not None and method not in (known := [line.method for line in assessment.lines]):
-        raise ValueError(f"method must be one of {', '.join(known)} for probabilities, got {method!r}")
-    chosen = make(method or "crewra")
-    return _findings(
-        assessment,
-        chosen.name,
-        False,
-        chosen.readout(torch.as_tensor(probs)),
-        labels,
-        {k: chosen.readout(torch.as_tensor(v)) for k, v in ood.items()},
-        classes=data.classes if isinstance(data, Data) else (),
-        data=data if isinstance(data, Data) else None,
-        config=None,
-        records=(),
-        temperatures=(),
-        each=each,
-    )
-
-
-def _findings(
-    assessment: Assessment,
-    method: str,
-    calibrated: bool,
-    prediction: Prediction,
-    labels: Tensor,
-    ood: Mapping[str, Prediction],
-    *,
-    classes: Sequence[str],
-    data: Data | None,
-    config: dict[str, Any] | None,
-    records: Sequence[dict[str, Any]],
-    temperatures: Sequence[float],
-    each: int,
-) -> Findings:
-    try:
-        line = assessment.line(method, calibrated)
-    except KeyError:  # a method of the user's own
-        line = line_of(method, calibrated, prediction, labels, ood)
-        assessment = replace(assessment, lines=(*assessment.lines, line))
-    mean, lower, upper = (_floats(part) for part in (prediction.mean, prediction.lower, prediction.upper))
-    names = tuple(classes) if len(classes) == mean.shape[1] else tuple(map(str, range(mean.shape[1])))
-    truth = as_numpy(labels).astype(np.int64)
-    shown = Samples(prediction, truth, names, lower, mean, upper, _floats(prediction.epistemic), data)
-    eu = {k: _floats(p.epistemic) for k, p in ood.items()}
-    return Findings(assessment, line, prediction, shown, eu, config, records, temperatures, each)
-
-
-def _floats(values: Any) -> Floats:
-    return as_numpy(values).astype(np.float64)
