@@ -3,6 +3,8 @@ import re
 import numpy as np
 import pytest
 
+from credro.data import load
+
 
 def test_a_run_writes_beside_itself(place, cli):
     shown = cli("report", place / "credro", "--ood", "fashion-mini-letters", "--ood", "corrupt:fog:3", "--limit", 60)
@@ -13,7 +15,33 @@ def test_a_run_writes_beside_itself(place, cli):
     text = file.read_text()
     assert "60 samples of digits, against fashion-mini-letters, fog:3" in text
     assert "trained on 1,197 samples of digits" in text
-    assert text.count("<img ") == 18
+    assert text.count("<img ") == 30  # three groups of six, and six of each OOD set
+
+
+def test_what_was_trained_on_is_left_out_and_said(place, cli, tmp_path):
+    out, data = tmp_path / "page.html", place / "labelled.csv"
+    shown = cli("report", place / "table", "--data", data, "--out", out)
+    assert shown.code == 0
+    [trained] = re.findall(r"(\d) of 8 samples were trained on", shown.err)
+    text = out.read_text()
+    assert 'role="alert"' in text
+    assert f"{trained} of 8 samples were trained on. They are left out" in text
+    left = 8 - int(trained)
+    assert f"{left} samples of labelled" in text
+    assert cli("report", place / "table", "--data", data, "--out", out, "--seen", "keep").code == 0
+    text = out.read_text()
+    assert "They are counted all the same" in text
+    assert "8 samples of labelled" in text
+
+
+def test_a_report_on_the_training_set_says_so(place, cli, tmp_path):
+    out = tmp_path / "page.html"
+    shown = cli("report", place / "de", "--split", "train", "--out", out)
+    count = len(load("digits", split="train"))
+    said = f"All {count:,} samples were trained on: every figure on this page flatters the run."
+    assert shown.code == 0
+    assert f"note: {said}" in shown.err
+    assert said in out.read_text()
 
 
 def test_another_reading_and_place(place, cli, tmp_path):
@@ -26,7 +54,8 @@ def test_another_reading_and_place(place, cli, tmp_path):
 
 def test_rows_of_a_table_are_shown(place, cli, tmp_path):
     out = tmp_path / "page.html"
-    assert cli("report", place / "table", "--data", place / "labelled.csv", "--out", out).code == 0
+    shown = cli("report", place / "table", "--data", place / "labelled.csv", "--out", out, "--seen", "keep")
+    assert shown.code == 0
     text = out.read_text()
     assert re.search(r">colour</dt><dd>(red|blue|green)</dd>", text)
     assert ">size</dt>" in text
@@ -43,6 +72,8 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path, monkeypatch):
     assert "500 samples of p, against far" in (tmp_path / "report.html").read_text()
     assert cli("report", "--probs", "p.npy", "--data", "digits", "--out", "shown.html").code == 0
     assert (tmp_path / "shown.html").read_text().count("<img ") == 18
+    shown = cli("report", "--probs", "p.npy", "--labels", "y.npy")
+    assert "cannot be checked" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -58,6 +89,7 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path, monkeypatch):
         (["--probs", "p.npy", "--labels", "y.npy", "--ood-probs", "q.npy"], 2, "--ood-probs takes NAME=FILE.npy"),
         (["{}/de", "--method", "bayes"], 2, "--method must be one of"),
         (["{}/de", "--method", "credro"], 1, "These read it: de, crewra"),
+        (["{}/de", "--seen", "perhaps"], 2, "--seen must be one of drop, keep, got 'perhaps'"),
         (["{}/de", "--limit", "0"], 2, "--limit must be at least 1"),
         (["{}/de", "--ood", "svnh"], 1, "did you mean 'svhn'?"),
     ],

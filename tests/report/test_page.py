@@ -447,6 +447,7 @@ def test_pictures_are_the_very_pixels(tmp_path):
 
     draw = torch.Generator().manual_seed(0)
     colour = torch.randint(256, (3, 9, 7), generator=draw).to(torch.uint8)
+
     def png(pixels: torch.Tensor) -> tuple[str, int, int]:
         return encoded(as_image(pixels))
 

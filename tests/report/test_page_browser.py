@@ -52,8 +52,8 @@ def opened(browser, made):
     """A function that opens the report; at the end nothing may have been complained about or asked for."""
     contexts, complaints, asked = [], [], []
 
-    def open_(width=1280, height=900, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    def open_(width=1280, height=900, scheme="light", **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
@@ -182,7 +182,7 @@ def test_tables_sort_by_click_and_by_key(opened, table, heading, numeric):
 def test_pictures_show(opened):
     page = opened()
     sizes = page.eval_on_selector_all("img", "all => all.map(i => [i.complete, i.naturalWidth, i.clientWidth])")
-    assert len(sizes) == 18
+    assert len(sizes) == 18  # of the OOD sets there are probabilities only
     assert all(done and natural == 12 and wide > 40 for done, natural, wide in sizes)
 
 
@@ -305,3 +305,152 @@ def test_markup_in_names_is_text(opened):
     page = opened()
     assert page.get_by_text("<b>cat</b>").count() > 5
     assert page.locator(".class b").count() == 0
+
+
+# What is against a report.
+
+
+@pytest.fixture(scope="module")
+def flattering(tmp_path_factory):
+    """A report on the very samples that a run was trained on, under a long name."""
+    folder = tmp_path_factory.mktemp("flattering")
+    x = torch.randn(120, 3, generator=torch.Generator().manual_seed(0))
+    data = Data("rows", x, x.argmax(1), (3,), ("ant", "bee", "cat"))
+    recipe = credro.Recipe(epochs=60, lr=0.1)
+    run = credro.fit("mlp", data, members=2, recipe=recipe, executor="sequential", progress="none")
+    return write_report(folder / "report.html", run, data, name="a-run-with-a-long-name_of-many-words-2026-11-18")
+
+
+def is_red(colour):
+    r, g, b = map(int, re.findall(r"\d+", colour)[:3])
+    return r > 150 and r > 1.6 * g and r > 1.6 * b
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+@pytest.mark.parametrize(("width", "height", "phone"), [(1280, 800, False), (360, 640, True), (320, 568, True)])
+def test_the_banner_is_red_and_above_the_fold(browser, flattering, width, height, phone, scripts, scheme):
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        is_mobile=phone,
+        has_touch=phone,
+        java_script_enabled=scripts,
+        color_scheme=scheme,
+    )
+    page = context.new_page()
+    page.goto(flattering.as_uri())
+    banner = page.get_by_role("alert")
+    assert banner.count() == 1
+    assert "All 120 samples were trained on: every figure on this page flatters the run." in banner.inner_text()
+    first = banner.locator("li").first.bounding_box()
+    assert first["y"] >= 56  # the header's height: nothing lies over it
+    assert first["y"] + first["height"] <= height
+    assert first["width"] > 200
+    if scripts:
+        for what in ("color", "borderLeftColor"):
+            assert is_red(banner.evaluate(f"e => getComputedStyle(e).{what}")), (what, scheme)
+        hit = "([x, y]) => !!document.elementFromPoint(x, y).closest('[role=alert]')"
+        assert page.evaluate(hit, [first["x"] + 40, first["y"] + 8])
+    context.close()
+
+
+def test_the_banner_is_on_paper_too(browser, flattering):
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(flattering.as_uri())
+    page.emulate_media(media="print")
+    banner = page.get_by_role("alert")
+    assert banner.is_visible()
+    assert is_red(banner.evaluate("e => getComputedStyle(e).color"))
+    context.close()
+
+
+# On a phone.
+
+
+def test_a_phone_has_a_menu(opened):
+    page = opened(360, 640, is_mobile=True, has_touch=True)
+    assert page.get_by_role("navigation").count() == 1
+    menu = page.locator("#contents")
+    summary = menu.locator("summary")
+    assert summary.bounding_box()["height"] >= 44
+    link = menu.get_by_role("link", name="Confusion")
+    assert not link.is_visible()
+    summary.tap()
+    sections = page.eval_on_selector_all("main section", "all => all.map(s => '#' + s.id)")
+    assert menu.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))") == sections
+    assert all(
+        box["height"] >= 44 and box["width"] <= 360 for box in (a.bounding_box() for a in menu.locator("a").all())
+    )
+    link.tap()
+    reached = "() => Math.abs(document.querySelector('#confusion').getBoundingClientRect().top) < 120"
+    until = time.monotonic() + 10  # it scrolls smoothly; the page's policy forbids wait_for_function
+    while not page.evaluate(reached):
+        assert time.monotonic() < until
+        page.wait_for_timeout(50)
+    assert not link.is_visible()  # it has closed
+    assert page.locator("header").bounding_box()["y"] == 0  # and stays at hand
+    summary.tap()
+    page.keyboard.press("Escape")
+    assert not link.is_visible()
+    summary.tap()
+    page.touchscreen.tap(180, 620)
+    assert not menu.evaluate("d => d.open")
+
+
+def test_without_scripts_the_menu_opens_too(browser, made):
+    context = browser.new_context(viewport={"width": 360, "height": 640}, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(made.path.as_uri())
+    page.locator("#contents summary").click()
+    assert page.locator("#contents a").first.is_visible()
+    context.close()
+
+
+def test_a_wide_screen_has_a_row_of_links(opened):
+    page = opened()
+    assert page.get_by_role("navigation").count() == 1
+    assert not page.locator("#contents").is_visible()
+    tops = {a.bounding_box()["y"] for a in page.get_by_role("navigation").get_by_role("link").all()}
+    assert len(tops) == 1
+
+
+def test_the_slider_is_large_enough_for_a_finger(opened, made):
+    page = opened(360, 640, is_mobile=True, has_touch=True)
+    rate = page.locator("#rate")
+    rate.scroll_into_view_if_needed()
+    box = rate.bounding_box()
+    assert box["height"] >= 44
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    step = int(rate.input_value())
+    assert 440 < step < 560
+    check_numbers(page, made, step)
+    for button in page.locator("button.goal").all():
+        assert button.bounding_box()["height"] >= 44
+
+
+def test_the_matrix_scrolls_in_its_own_box(browser, tmp_path):
+    draw = np.random.default_rng(0)
+    names = tuple(f"a class with a long name {k}" for k in range(20))
+    labels = draw.integers(0, 20, 600)
+    probs = draw.dirichlet(np.ones(20), (3, 600)) + 0.5 * np.eye(20)[labels]
+    data = Data("many", torch.from_numpy(draw.normal(size=(600, 2))), torch.from_numpy(labels), (2,), names)
+    path = write_report(tmp_path / "r.html", probs / probs.sum(-1, keepdims=True), data)
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    box = page.locator(".scroll:has(table.matrix)")
+    assert box.evaluate("e => e.scrollWidth > e.clientWidth")
+    box.evaluate("e => { e.scrollLeft = 300 }")
+    head, first = (box.locator(where).first.bounding_box() for where in ("tbody th", "tbody td"))
+    assert head["x"] >= 0  # the name of the class stays in sight
+    assert first["x"] < head["x"] + head["width"]
+    fits = "all => all.filter(c => c.scrollWidth > c.clientWidth + 1).length"
+    assert page.eval_on_selector_all("table.matrix td", fits) == 0
+    cell = page.locator("table.matrix td.right").first
+    assert re.fullmatch(
+        r"a class with a long name 0 taken for a .* 0: \d+ of \d+, [\d.]+\u00a0%", cell.get_attribute("title")
+    )
+    assert cell.evaluate("e => getComputedStyle(e).backgroundColor") != "rgba(0, 0, 0, 0)"
+    context.close()

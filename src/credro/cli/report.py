@@ -11,6 +11,8 @@ import typer
 
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of, status
 
+SEEN = ("drop", "keep")
+
 
 def report(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", hidden=True, show_default=False)] = None,
@@ -34,6 +36,9 @@ def report(
     limit: Annotated[
         int | None, typer.Option(metavar="N", help="Only so many samples of each set, by a seeded shuffle.")
     ] = None,
+    seen: Annotated[
+        str, typer.Option(metavar="drop|keep", help="Samples that the run was trained on: leave out, or count.")
+    ] = "drop",
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
     probs: Annotated[
         Path | None, typer.Option(metavar="NPY", help="Your own ensemble: probabilities (M, N, C).")
@@ -49,9 +54,9 @@ def report(
 ) -> None:
     """Write one HTML page about a run, to open anywhere.
 
-    A summary in words, densities of epistemic uncertainty, accuracy under
-    rejection with a slider, calibration, the most and least certain samples with
-    their intervals, and tables of every reading and member.
+    What is against its figures, in red; a summary in words, densities of epistemic
+    uncertainty, accuracy under rejection with a slider, calibration, samples with
+    their intervals, confusions, and tables of every reading and member.
 
     \b
     Examples:
@@ -70,6 +75,7 @@ def report(
         raise Misuse("--limit and --plain are for a RUN; with --probs give the arrays that are meant")
     at_least(1, limit=limit)
     check_device(device)
+    one_of("--seen", seen, SEEN)
     if method is not None:
         from credro.methods import METHODS
 
@@ -77,12 +83,12 @@ def report(
     with status() as say:
         if run is not None:
             target = out or run / "report.html"
-            warned = _of_run(target, run, say, data, split, ood or [], method, plain, limit, label, root, device)
+            against = _of_run(target, run, say, data, split, ood or [], method, plain, limit, label, seen, root, device)
         else:
-            target, warned = out or Path("report.html"), []
-            _own(target, Path(str(probs)), labels, ood_probs or [], method, data, split, label, root)
-    for warning in warned:
-        print(f"note: {warning}", file=sys.stderr)
+            target = out or Path("report.html")
+            against = _own(target, Path(str(probs)), labels, ood_probs or [], method, data, split, label, root)
+    for text in against:
+        print(f"note: {text}", file=sys.stderr)
     typer.echo(f"report: {target} ({target.stat().st_size / 1024:,.0f} KiB)")
 
 
@@ -97,20 +103,23 @@ def _of_run(
     plain: bool,
     limit: int | None,
     label: str | None,
+    seen: str,
     root: Path | None,
     device: str,
 ) -> list[str]:
-    """Write the report on a run; what its fit says against it."""
+    """Write the report on a run; what is against it."""
     from credro.cli.inputs import read_id, read_strangers
     from credro.ensemble import load
-    from credro.report.page import write_report
+    from credro.report.page.gather import gather
+    from credro.report.page.write import write_page
 
     say("loading")
     ensemble = load(run, method=method, device=device)
     known = read_id(ensemble, data, split, root, first=limit, label=label)
     strangers = read_strangers(ensemble, ood, known, root, first=limit)
-    write_report(out, ensemble, known, ood=strangers, plain=plain, say=say)
-    return ensemble.warnings
+    found = gather(ensemble, known, ood=strangers, plain=plain, say=say, seen=seen)
+    write_page(out, found)
+    return found.against
 
 
 def _own(
@@ -123,10 +132,11 @@ def _own(
     split: str | None,
     label: str | None,
     root: Path | None,
-) -> None:
+) -> list[str]:
     """Write the report on the probabilities of somebody's own ensemble."""
     from credro.cli.inputs import named_arrays, npy, some_split
-    from credro.report.page import write_report
+    from credro.report.page.gather import gather
+    from credro.report.page.write import write_page
 
     if (labels is None) == (data is None):
         raise Misuse("--probs needs --labels, or --data with the samples and their labels")
@@ -135,4 +145,6 @@ def _own(
         truth: Any = npy(labels)
     else:
         truth = some_split(str(data), split, root, {} if label is None else {"label": label})[0]
-    write_report(out, npy(probs), truth, ood=strangers, method=method, name=probs.stem)
+    found = gather(npy(probs), truth, ood=strangers, method=method, name=probs.stem)
+    write_page(out, found)
+    return found.against

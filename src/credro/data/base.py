@@ -222,7 +222,7 @@ def as_data_of(source: Any, classes: Sequence[str], name: str = "own", *, strict
     """
     if not classes:
         return as_data(source, name)
-    if isinstance(source, Data) or getattr(_dataset(source), "classes", None):
+    if getattr(_dataset(source), "classes", None):
         data = as_data(source, name)
         if data.classes and data.classes != tuple(classes) and _counts_classes(data.labels):
             data = _renamed(data, tuple(classes), strict)

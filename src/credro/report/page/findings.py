@@ -71,6 +71,11 @@ class Findings:
         return picks(self.eu, self.samples.mean.max(1), self.samples.said, self.correct, self.each)
 
     @property
+    def against(self) -> list[str]:
+        """What is against the figures, the graver first."""
+        return [o.text for o in sorted(self.objections, key=lambda o: not o.grave)]
+
+    @property
     def unit(self) -> str:
         """What EU is measured in."""
         return "nats" if self.prediction.set is None or self.prediction.measure != "width" else "interval width"

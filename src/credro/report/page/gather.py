@@ -18,7 +18,7 @@ from credro.readouts import Prediction
 from credro.report.page.findings import Findings, Story
 from credro.report.page.numbers import as_numpy
 from credro.report.page.objections import Objection, of_classes, of_members, of_size, of_unknown
-from credro.report.page.prepare import ENOUGH, UNKNOWN, free, prepare
+from credro.report.page.prepare import ENOUGH, STRANGE, free, prepare
 from credro.report.page.samples import Samples
 
 UNCHECKED = Objection(
@@ -104,7 +104,7 @@ def _of_probs(
         truth = torch.as_tensor(labels)
         names = shown.classes if shown is not None and len(shown.classes) == probs.shape[2] else ()
         strange = (truth < 0) | (truth >= probs.shape[2])
-        count, title = int(strange.sum()), free(UNKNOWN, sets)
+        count, title = int(strange.sum()), free(STRANGE, sets)
         if count == len(truth):
             raise ValueError(f"labels must be class numbers from 0 to {probs.shape[2] - 1}, got none that is")
         if count:

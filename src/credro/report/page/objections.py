@@ -57,7 +57,7 @@ def of_ood(name: str, samples: int, shared: int, trained: int) -> list[Objection
             f"{shared:,} of {samples:,} samples of the OOD set {name} are in the ID set too, by content: its scores "
             f"compare samples with themselves."
         )
-    if trained:
+    if trained > shared:  # else they have been spoken of
         said.append(
             f"{trained:,} of {samples:,} samples of the OOD set {name} were used to make the run: they are not OOD."
         )

@@ -9,14 +9,15 @@ from typing import Any
 import torch
 
 from credro.assess import conform_to, unlabelled
-from credro.data.base import Data, as_data
+from credro.data.base import Data, as_data_of
+from credro.data.classes import UNKNOWN, list_classes
 from credro.ensemble import Ensemble
 from credro.report.page.objections import Objection, of_ood, of_overlap, of_unknown
 from credro.training.seen import overlap, repeats
 
 SEEN = ("drop", "keep")
 """What is done with samples that the run has used."""
-UNKNOWN = "unknown classes"
+STRANGE = "unknown classes"
 ENOUGH = 5
 """So many samples of unknown classes make an OOD set."""
 
@@ -34,41 +35,27 @@ def prepare(ensemble: Ensemble, data: Any, ood: Mapping[str, Any], seen: str) ->
     """Samples as the ensemble takes them. seen: "drop" leaves out those it has used, unless it has used all."""
     if seen not in SEEN:
         raise ValueError(f"seen must be one of {', '.join(SEEN)}, got {seen!r}")
-    given = as_data(data)
-    if given.labels.ndim != 1 or given.labels.is_floating_point():
-        raise ValueError(f"{given.name!r} must have class labels, one per sample, for a report")
-    shape = ensemble.inputs.shape
-    known = conform_to(by_class(given, ensemble.classes), shape)
-    sets = {name: conform_to(unlabelled(far), shape) for name, far in ood.items()}
-    known, said = _unseen(ensemble, known, seen)
-    strange = known.labels < 0
+    given, said = _by_class(data, ensemble.classes)
+    shape, strange = ensemble.inputs.shape, given.labels < 0
     if bool(strange.all()):
         raise ValueError(
-            f"{given.name!r} has no sample of a class that the ensemble knows ({', '.join(ensemble.classes[:5])}): "
-            f"its classes are {', '.join(given.classes[:5]) or 'others'}; as an OOD set it can be given"
+            f"{given.name!r} has no sample of a class that the ensemble knows, which are the "
+            f"{list_classes(ensemble.classes)}: take other data, or give it as an OOD set"
         )
-    count, samples, title = int(strange.sum()), len(known), free(UNKNOWN, sets)
-    if count >= ENOUGH:
-        sets[title] = known.subset(strange.nonzero()[:, 0])
-    if count:
-        known = known.subset((~strange).nonzero()[:, 0])
-    names = [name for name in given.classes if name not in ensemble.classes]
-    said += of_unknown(count, samples, names, title if count >= ENOUGH else None)
-    said += _shared(ensemble, known, {k: v for k, v in sets.items() if k in ood})
+    sets = {name: conform_to(unlabelled(far), shape) for name, far in ood.items()}
+    if count := int(strange.sum()):
+        title = free(STRANGE, sets) if count >= ENOUGH else None
+        names = [name for name in _own_names(data) if name not in ensemble.classes]
+        said += of_unknown(count, len(given), names, title)
+        if title:
+            sets[title] = conform_to(given.subset(strange.nonzero()[:, 0]), shape)
+    known = conform_to(given.subset((~strange).nonzero()[:, 0]) if count else given, shape)
+    known, against = _unseen(ensemble, known, seen)
+    said = [*against, *said, *_shared(ensemble, known, sets)]
     if given.bad:
         files = "file was" if len(given.bad) == 1 else "files were"
         said.append(Objection(f"{len(given.bad):,} {files} left out: they cannot be read.", grave=False))
     return Prepared(known, sets, tuple(said))
-
-
-def by_class(data: Data, classes: tuple[str, ...]) -> Data:
-    """``data`` with the class numbers of ``classes``, by name where it names its classes; -1 for others."""
-    labels, places = data.labels.long(), {name: i for i, name in enumerate(classes)}
-    if data.classes and data.classes != classes and not places.keys().isdisjoint(data.classes):
-        table = torch.tensor([*(places.get(name, -1) for name in data.classes), -1])
-        labels = table[labels.clamp(-1, len(data.classes))]
-    labels = torch.where((labels >= 0) & (labels < len(classes)), labels, -1)
-    return replace(data, labels=labels, classes=classes)
 
 
 def free(name: str, taken: Mapping[str, Any]) -> str:
@@ -76,11 +63,33 @@ def free(name: str, taken: Mapping[str, Any]) -> str:
     return name if name not in taken else free(f"{name}, more", taken)
 
 
+def _by_class(source: Any, classes: tuple[str, ...]) -> tuple[Data, list[Objection]]:
+    """Samples under the class numbers of ``classes``, -1 for others, and what is against that."""
+    data, theirs = as_data_of(source, classes), _own_names(source)
+    if data.labels.ndim != 1 or data.labels.is_floating_point():
+        raise ValueError(f"{data.name!r} must have class labels, one per sample, for a report")
+    said = []
+    if theirs and set(theirs).isdisjoint(classes) and bool((data.labels >= 0).any()):
+        text = f"The classes of {data.name} ({_first(theirs)}) are not called as the model's ({_first(classes)})"
+        said.append(Objection(f"{text}: they are compared by number.", grave=False))
+    known = (data.labels >= 0) & (data.labels < len(classes))
+    return replace(data, labels=torch.where(known, data.labels, UNKNOWN), classes=classes), said
+
+
+def _own_names(source: Any) -> tuple[str, ...]:
+    """What somebody's dataset calls its classes; empty where it does not say."""
+    return tuple(map(str, getattr(source, "classes", None) or ()))
+
+
+def _first(names: tuple[str, ...], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
 def _unseen(ensemble: Ensemble, data: Data, seen: str) -> tuple[Data, list[Objection]]:
     """What of ``data`` to measure on: all of it where the run has used all, or it is to be kept."""
     if ensemble.run is None:
-        data_, found = ensemble.unseen(data)
-        return data_, of_overlap(found, kept=True, elsewhere=True)
+        known, found = ensemble.unseen(data)
+        return known, of_overlap(found, kept=True, elsewhere=True)
     found, fresh = overlap(ensemble.run, data)
     dropped = seen == "drop" and bool(fresh.any())
     return data.subset(fresh.nonzero()[:, 0]) if dropped and found.used else data, of_overlap(found, kept=not dropped)

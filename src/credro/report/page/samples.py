@@ -15,7 +15,6 @@ from torch import Tensor
 
 from credro.data.base import Data
 from credro.data.readers.images import open_image
-from credro.data.spec import OTHER
 from credro.readouts import Prediction
 from credro.report.page.charts import interval
 from credro.report.page.markup import Html, el, join
@@ -201,7 +200,8 @@ def values(data: Data, sample: Tensor) -> list[tuple[str, str]]:
             if column.values is None:
                 rows.append((column.name, f"{part[0]:.4g}"))
             else:
-                rows.append((column.name, (*column.values, OTHER)[part.index(1)] if 1 in part else "–"))
+                meant = column.features[part.index(1)].removeprefix(f"{column.name}=") if 1 in part else "–"
+                rows.append((column.name, meant))
         return rows
     names = data.columns or tuple(f"x{i}" for i in range(len(numbers)))
     rows = []

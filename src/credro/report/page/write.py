@@ -19,6 +19,7 @@ import credro
 from credro.assess import Say
 from credro.data.base import Data
 from credro.ensemble import Ensemble
+from credro.report.page.confusion import LEVELS
 from credro.report.page.findings import Findings, Section
 from credro.report.page.gather import gather
 from credro.report.page.markup import Html, el, embedded, join
@@ -120,6 +121,7 @@ def theme() -> str:
         for i, scheme in enumerate(("light", "dark"))
     )
     sets = "".join(f".ood{i}{{--own:var(--ood{i})}}" for i in range(len(SETS)))
+    sets += "".join(f".heat{i}{{--heat:{i / LEVELS:g}}}" for i in range(1, LEVELS + 1))
     return (
         f":root{{{light}}}\n"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
