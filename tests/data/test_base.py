@@ -292,3 +292,9 @@ def test_content_is_of_the_values_alone(data):
     tokens = torch.tensor([[2**24], [2**24 + 1]])  # one number as floats
     assert content_of(tokens)[0] != content_of(tokens)[1]
     assert content_of(torch.tensor([[3, 4]])) == content_of(torch.tensor([[3.0, 4.0]]))
+
+
+def test_labels_of_data_without_names_count_the_classes_that_are_known():
+    plain = Data("own", torch.zeros(4, 2), torch.tensor([2, 0, 2, 5]), (2,))
+    for source in (plain, (plain.samples, plain.labels)):
+        assert as_data_of(source, ("ant", "bee", "cat")).labels.tolist() == [2, 0, 2, -1]
