@@ -10,6 +10,7 @@ except ImportError as error:
     ) from error
 
 from credro.sklearn.classifier import CredalClassifier
+from credro.sklearn.pipelines import Uncertainty, prediction, uncertainty
 from credro.sklearn.regressor import CredalRegressor
 
-__all__ = ["CredalClassifier", "CredalRegressor"]
+__all__ = ["CredalClassifier", "CredalRegressor", "Uncertainty", "prediction", "uncertainty"]

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -28,6 +29,8 @@ from credro.data.base import Data
 from credro.ensemble import Ensemble, fit
 from credro.methods import Method, make
 from credro.nets import MLP, GaussianNet, make_under_seed
+from credro.sklearn.inputs import dense, refuse_words
+from credro.sklearn.params import method_params, recipe_params, with_method_options, with_recipe_options
 from credro.sklearn.rows import exact_scores, plain, without_run
 from credro.training.recipe import Recipe
 from credro.training.train import FitWarning, pick_device
@@ -88,10 +91,37 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
         vars(self.ensemble_).update(kept, nets=nets)
 
     def __sklearn_tags__(self) -> Any:
-        """NaN is welcome where ``missing`` says so."""
+        """NaN is welcome where ``missing`` says so; sparse rows are made dense."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
+        tags.input_tags.sparse = True
         return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters and their values; ``deep``: also the method's options, ``method__...``, and ``recipe__...``."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            inner = {"method": method_params(self.method, self.method_options)}
+            inner["recipe"] = recipe_params(self.recipe_options)
+            found |= {f"{part}__{key}": value for part, values in inner.items() for key, value in values.items()}
+        return found
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, ``method__delta_g`` and ``recipe__clip`` among them; the method itself is set first."""
+        inner: dict[str, dict[str, Any]] = {"method": {}, "recipe": {}}
+        own = {}
+        for name, value in params.items():
+            part, dots, key = name.partition("__")
+            if dots and part in inner:
+                inner[part][key] = value
+            else:
+                own[name] = value
+        super().set_params(**own)
+        if changes := inner["method"]:
+            self.method, self.method_options = with_method_options(self.method, self.method_options, changes)
+        if changes := inner["recipe"]:
+            self.recipe_options = with_recipe_options(self.recipe_options, changes)
+        return self
 
     def epistemic(self, X: Any) -> Array:
         """Epistemic uncertainty (N,) of every row."""
@@ -113,10 +143,12 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any = None, *, reset: bool, y_numeric: bool = False) -> tuple[Array, Any]:
         """X as floats (images of bytes stay bytes), y as it is. reset: learn what X is like; else compare with it."""
+        refuse_words(X, type(self).__name__)
         images = self.net != "mlp"
         settings: dict[str, Any] = {
             "dtype": [np.float32, np.uint8] if images else np.float32,
             "allow_nd": images,
+            "accept_sparse": ["csr", "csc", "coo"],  # kinds whose values are checked; others become the first
             "ensure_all_finite": "allow-nan" if self.missing == "mean" else True,
         }
         try:
@@ -128,7 +160,9 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
             if str(error).startswith("Input X contains NaN"):  # scikit-learn goes on to recommend other estimators
                 raise ValueError(f"Input X contains NaN: {HOLES}") from error
             raise
-        if X.ndim == 2:
+        if issparse(X):
+            X = dense(X)
+        elif X.ndim == 2:
             X = X.astype(np.float32, copy=False)
         elif X.ndim == 3 and isinstance(self.net, str):
             X = X[:, None]  # grey images have one channel
@@ -200,7 +234,14 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
             if self.method_options:
                 raise ValueError("method_options go with a method's name: this method has its options already")
             return self.method
-        return make(self.method, **plain(self.method_options or {}))
+        given = self.method_options or {}
+        try:
+            with_method_options(self.method, None, given)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}. It was set in method_options={given!r}: set_params(method_options=None) takes that back"
+            ) from error
+        return make(self.method, **plain(given))
 
     def _recipe(self, rows: int, seed: int, **given: Any) -> Recipe:
         auto = min(256, max(64, rows // 16), max(8, rows // 4))

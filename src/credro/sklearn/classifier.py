@@ -22,6 +22,7 @@ from credro.nets import make as make_net
 from credro.objectives import Rule
 from credro.readouts import Prediction
 from credro.sklearn.base import Array, CredalEstimator, MakeNet, as_array
+from credro.sklearn.inputs import row_names
 from credro.sklearn.rows import WeightedLoss, by_contents, copies, standardised
 
 
@@ -142,8 +143,9 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
 
     def prediction(self, X: Any) -> Prediction:
         """Everything at once, as tensors: probs (M, N, C), mean, set, lower, upper, epistemic, aleatoric, total."""
-        scores = self._scores(X)
-        return self.ensemble_.method.readout(self.ensemble_.probs(scores))
+        scores, method = self._scores(X), self.ensemble_.method
+        found = method.readout(self.ensemble_.probs(scores))
+        return replace(found, classes=tuple(map(str, self.classes_)), samples=row_names(X), method=method.name)
 
     def predict(self, X: Any) -> Array:
         """The most probable label (N,) of every row, also of those that ``abstains`` would leave unanswered."""

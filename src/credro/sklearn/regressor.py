@@ -16,6 +16,7 @@ from credro.methods import Method
 from credro.nets import GaussianNet, make_gaussian
 from credro.readouts import GaussianPrediction
 from credro.sklearn.base import Array, CredalEstimator, MakeNet, as_array
+from credro.sklearn.inputs import row_names
 from credro.sklearn.rows import by_contents, copies, standardised
 from credro.training.train import spread
 
@@ -117,8 +118,9 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
 
     def prediction(self, X: Any) -> GaussianPrediction:
         """Everything at once, as tensors: means, stds (M, N), mean, std, set, epistemic, aleatoric, total, interval."""
-        scores = self._scores(X)
-        return self.ensemble_.method.readout.numbers(self.ensemble_.gaussians(scores))
+        scores, method = self._scores(X), self.ensemble_.method
+        found = method.readout.numbers(self.ensemble_.gaussians(scores))
+        return replace(found, samples=row_names(X), method=method.name)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted number (N,) of every row; with ``return_std`` also the deviation (N,) of the mixture."""
