@@ -43,7 +43,7 @@ def with_method_options(method: Any, given: Any, changes: dict[str, Any]) -> tup
     if not isinstance(method, Method):
         return method, {**(given or {}), **changes}
     parts = [
-        replace(part, **{k: v for k, v in changes.items() if k in _fields(part)})  # type: ignore[type-var]
+        replace(part, **{k: v for k, v in changes.items() if k in _fields(part)})
         for part in (method.rule, method.readout)
     ]
     return Method(method.name, *parts), given  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def prediction(model: Any, X: Any) -> Prediction | GaussianPrediction:
         NotFittedError: it has not been fitted.
     """
     estimator, rows = unwrap(model, X)
-    found: Prediction | GaussianPrediction = estimator.prediction(rows)  # type: ignore[attr-defined]
+    found: Prediction | GaussianPrediction = estimator.prediction(rows)
     return replace(found, samples=row_names(X))  # transformers seldom keep a data frame's index
 
 
