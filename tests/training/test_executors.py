@@ -1,13 +1,15 @@
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
+from types import FunctionType
 
 import pytest
 import torch
 from torch import nn
 
-from credro.data import Data
+from credro.data import Data, as_data
 from credro.objectives import ERM
 from credro.training import executors
 from credro.training.executors import choose, why_not_sent
@@ -117,3 +119,29 @@ def test_the_order_puts_those_first_that_others_wait_for(tmp_path):
     job = job_of(tmp_path, "mlp", digits(20), members=4)
     job = type(job)(**{**job.__dict__, "rule": Waits()})
     assert executors.order(job)[0] == 2
+
+
+def test_a_run_by_processes_goes_on_where_they_cannot_be_had(tmp_path, monkeypatch):
+    """As when a script began it and a notebook, whose functions cannot be sent, goes on."""
+    options = {"members": 2, "recipe": Recipe(epochs=2, batch_size=16, lr=0.05)}
+    trained("resnet8", tiny_images(), tmp_path, executor="processes", **options)
+    wanted = weights(tmp_path)
+    shutil.rmtree(tmp_path / "members" / "01")
+    monkeypatch.setattr(executors, "why_not_sent", lambda _: "make_net cannot be sent")
+    with pytest.warns(UserWarning, match="make_net cannot be sent.*Training one member after another"):
+        trained("resnet8", tiny_images(), tmp_path, executor="auto", threads=0, quiet=False, **options)
+    assert_bitwise(weights(tmp_path), wanted)
+
+
+@pytest.mark.parametrize("kind", [FunctionType, type])
+def test_what_a_prompt_defined_is_not_sent(tmp_path, monkeypatch, kind):
+    """Pickle would name it, and a new process would look for it in vain."""
+    main = sys.modules["__main__"]
+    names: dict = {"__name__": "__main__", "nn": nn}
+    code = "def own(): return nn.Linear(6, 3)" if kind is FunctionType else "class own(nn.Module): pass"
+    exec(code, names)
+    monkeypatch.setattr(main, "own", names["own"], raising=False)
+    job = job_of(tmp_path, names["own"], as_data(blobs()), classes=3)
+    assert why_not_sent(job) is None  # the test's main module is a file
+    monkeypatch.setattr(executors, "_no_file", lambda: True)
+    assert "own was defined in a notebook or at a prompt" in why_not_sent(job)

@@ -1,4 +1,6 @@
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,3 +73,60 @@ def test_the_bar_on_a_terminal(capsys):
 def test_unknown_modes_are_named():
     with pytest.raises(ValueError, match="progress must be one of auto, bar, plain, none, got 'loud'"):
         Display(1, 1, mode="loud")
+
+
+class Handle:
+    """Stands for IPython's: what a notebook would be sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    def display(self, bundle, *, raw, display_id):
+        assert raw
+        assert display_id
+        self.sent.append(bundle)
+        return self
+
+    def update(self, bundle, *, raw):
+        assert raw
+        self.sent.append(bundle)
+
+
+@pytest.fixture
+def handle(monkeypatch):
+    found = Handle()
+    shell = SimpleNamespace(kernel=object())
+    display = SimpleNamespace(display=found.display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=display))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    return found
+
+
+def test_a_notebook_gets_one_output_and_few_changes(handle, capsys):
+    with Display(1, 500) as display:
+        assert display.mode == "notebook"
+        display.say("a <b>note</b>")
+        for epoch in range(1, 501):
+            display(Progress(0, epoch, 500, 0.5, 0.75, 0.0, done=epoch == 500))
+    assert 2 <= len(handle.sent) < 10
+    assert handle.sent[0]["text/plain"] == "0/500 epochs, starting"
+    assert handle.sent[-1]["text/plain"] == "500/500 epochs, in 0 s  #0 0.500 75%\na <b>note</b>"
+    assert "<div>a &lt;b&gt;note&lt;/b&gt;</div>" in handle.sent[-1]["text/html"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("mode", "shown"), [("auto", "notebook"), ("bar", "notebook"), ("plain", "plain")])
+def test_what_is_asked_for_is_shown_in_a_notebook(handle, mode, shown):
+    assert Display(1, 1, mode=mode).mode == shown
+
+
+def test_ipython_in_a_terminal_is_no_notebook(handle, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=SimpleNamespace))
+    assert Display(1, 1).mode == "plain"
+
+
+def test_what_is_said_is_a_line_elsewhere(capsys):
+    for mode in ("plain", "bar", "none"):
+        with Display(1, 1, mode=mode) as display:
+            display.say("one [after] another")
+    assert capsys.readouterr().err.count("one [after] another") == 2

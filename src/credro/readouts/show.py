@@ -24,8 +24,8 @@ LONGEST = 40
 """Letters of a name."""
 
 ACCENT, REST = "#D55E00", "#8a8a8a"
-LEFT = "text-align:left;vertical-align:top;white-space:nowrap"
-RIGHT = "text-align:right;vertical-align:top;white-space:nowrap"
+LEFT = "text-align:left;vertical-align:top;white-space:nowrap;padding:2px 8px"
+RIGHT = "text-align:right;vertical-align:top;white-space:nowrap;padding:2px 8px"
 QUIET = "opacity:.75;margin:.3em 0"
 
 

@@ -5,12 +5,15 @@ Every executor gives every member the same random streams; what differs is speed
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import pickle
+import sys
 import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -31,6 +34,10 @@ class NoWorkers(RuntimeError):  # noqa: N818 (read as a sentence)
     """Processes could not be started; the message says what to do."""
 
 
+class NotSent(NoWorkers, ValueError):  # noqa: N818 (read as a sentence)
+    """What processes need cannot be sent to them."""
+
+
 def choose(job: Job, executor: str, workers: int) -> str:
     """The executor that ``auto`` stands for.
 
@@ -43,14 +50,23 @@ def choose(job: Job, executor: str, workers: int) -> str:
         raise ValueError(f"executor='stacked' cannot train this run: {reason}")
     if executor != "auto":
         return executor
-    if job.members > 1 and why_not_stacked(job) is None:
-        net = job.network(0)
-        plain = not any(isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d) for m in net.modules())
-        if plain and sum(p.numel() for p in net.parameters()) <= STACK_LIMIT:
-            return "stacked" if job.members > 2 else "sequential"  # two gain nothing, and processes take long to start
-    if job.members > 1 and workers > 1 and job.device.type == "cpu" and why_not_sent(job) is None:
-        return "processes"
-    return "sequential"
+    if job.members > 1 and _stacks_well(job):
+        return "stacked" if job.members > 2 else "sequential"  # two gain nothing, and processes take long to start
+    return "processes" if wants_processes(job, workers) and why_not_sent(job) is None else "sequential"
+
+
+def wants_processes(job: Job, workers: int) -> bool:
+    """Whether processes would be faster than one member after another, or all at once."""
+    return job.members > 1 and workers > 1 and job.device.type == "cpu" and not _stacks_well(job)
+
+
+def _stacks_well(job: Job) -> bool:
+    """Whether the network can be stacked, and is one that gains by it: small, and without convolutions."""
+    if why_not_stacked(job) is not None:
+        return False
+    net = job.network(0)
+    plain = not any(isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d) for m in net.modules())
+    return plain and sum(p.numel() for p in net.parameters()) <= STACK_LIMIT
 
 
 def why_not_sent(job: Job) -> str | None:
@@ -60,10 +76,24 @@ def why_not_sent(job: Job) -> str | None:
     for name, part in parts.items():
         try:
             if not isinstance(part, torch.Tensor):
-                pickle.dumps(part)
+                _Sender(io.BytesIO()).dump(part)
         except Exception as error:  # pickle raises whatever the object's own code raises
             return f"{name} cannot be sent to another process ({error}); define it at the top of a module"
     return None
+
+
+class _Sender(pickle.Pickler):
+    """Refuses what was defined in a notebook or at a prompt: pickle names it, and a new process cannot find it."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type | FunctionType) and obj.__module__ == "__main__" and _no_file():
+            raise pickle.PicklingError(f"{obj.__qualname__} was defined in a notebook or at a prompt, not in a file")
+        return NotImplemented
+
+
+def _no_file() -> bool:
+    """Whether the main module is one that no other process can read."""
+    return not hasattr(sys.modules["__main__"], "__file__")
 
 
 def order(job: Job) -> list[int]:
@@ -96,7 +126,7 @@ def run_stacked(job: Job, report: Report) -> None:
 def run_processes(job: Job, report: Report, workers: int) -> None:
     """``workers`` processes, each training one member at a time. They end when this process does, however it ends."""
     if reason := why_not_sent(job):
-        raise ValueError(f"executor='processes': {reason}, or use executor='sequential'")
+        raise NotSent(f"executor='processes': {reason}, or use executor='sequential'")
     context = multiprocessing.get_context("spawn")
     todo, failures = order(job), list[str]()
     idle: list[_Worker] = []

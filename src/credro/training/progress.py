@@ -1,4 +1,4 @@
-"""Progress of long work: one bar over all members on a terminal, plain lines elsewhere."""
+"""Progress of long work: one bar over all members on a terminal or in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import Any
 
+from credro.training.jupyter import Output, in_notebook
 from credro.training.loop import Progress
 
 EVERY = 5.0  # seconds between two plain lines
@@ -20,12 +21,16 @@ class Display:
         """done: epochs (over all members) that need no training any more."""
         if mode not in MODES:
             raise ValueError(f"progress must be one of {', '.join(MODES)}, got {mode!r}")
-        if mode == "auto":
+        if mode in ("auto", "bar") and in_notebook():
+            mode = "notebook"
+        elif mode == "auto":
             mode = "bar" if sys.stderr.isatty() else "plain"
         self.mode, self.members, self.total, self.count, self.start_count = mode, members, members * epochs, done, done
         self.latest: dict[int, Progress] = {}
         self.started = self.said = time.monotonic()
         self.bar: Any = None
+        self.output = Output()
+        self.lines: list[str] = []
 
     def __enter__(self) -> Display:
         """Open the bar."""
@@ -47,7 +52,19 @@ class Display:
             self.bar = Bar(*columns, TextColumn("{task.fields[members]}"), console=Console(stderr=True))
             self.bar.start()
             self.task = self.bar.add_task("training", total=self.total, completed=self.count, members="")
+        elif self.mode == "notebook" and self.count < self.total:
+            self._show("starting")
         return self
+
+    def say(self, text: str) -> None:
+        """A line that is worth knowing before training starts."""
+        self.lines.append(text)
+        if self.mode == "notebook":
+            self._show("starting", force=True)
+        elif self.bar is not None:
+            self.bar.console.print(text, markup=False, highlight=False)
+        elif self.mode != "none":
+            print(text, file=sys.stderr, flush=True)
 
     def __call__(self, progress: Progress) -> None:
         """A member has finished an epoch."""
@@ -58,6 +75,8 @@ class Display:
         now = time.monotonic()
         if self.bar is not None:
             self.bar.update(self.task, completed=self.count, members=self._members())
+        elif self.mode == "notebook":
+            self._show(f"{self._time_left()} left")
         elif self.mode == "plain" and (progress.done or now - self.said >= EVERY):
             self.said = now
             print(self._line(progress), file=sys.stderr, flush=True)
@@ -68,6 +87,13 @@ class Display:
         """Close the bar."""
         if self.bar is not None:
             self.bar.stop()
+        elif self.mode == "notebook" and (self.output.handle is not None or error is not None):
+            taken = f"{time.monotonic() - self.started:.0f} s"
+            self._show(f"in {taken}" if error is None else f"stopped after {taken}", force=True)
+
+    def _show(self, text: str, *, force: bool = False) -> None:
+        line = f"{self.count}/{self.total} epochs, {text}  {self._members()}".rstrip()
+        self.output.show(self.count, self.total, line, self.lines, force=force)
 
     def _line(self, p: Progress) -> str:
         right = "" if p.accuracy is None else f", accuracy {p.accuracy:.1%}"

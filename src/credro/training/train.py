@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -22,7 +21,15 @@ from credro.objectives import PerSampleLoss
 from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
 from credro.training.estimate import estimate
-from credro.training.executors import NoWorkers, choose, run_processes, run_sequential, run_stacked
+from credro.training.executors import (
+    NoWorkers,
+    choose,
+    run_processes,
+    run_sequential,
+    run_stacked,
+    wants_processes,
+    why_not_sent,
+)
 from credro.training.feed import Inputs
 from credro.training.job import Job, MakeNet, check_job, check_targets, count_classes, doubts
 from credro.training.progress import Display
@@ -164,11 +171,15 @@ def train(
             note_seen(run, trained=data, watched=held_out)
         share_members(run, map(Path, share), method.rule, config)
         finished = sum(_epochs_done(job, i) for i in range(members))
-        if progress != "none" and finished < members * recipe.epochs:
+        due, expected = finished < members * recipe.epochs, None
+        if progress != "none" and due:
             expected = estimate(job, chosen, min(workers, members), finished)
-            if expected.seconds >= WORTH_SAYING:
-                print(f"training takes {expected}", file=sys.stderr, flush=True)
+        alone = due and executor == "auto" and chosen == "sequential" and wants_processes(job, workers)
         with Display(members, recipe.epochs, finished, progress) as display:
+            if expected is not None and expected.seconds >= WORTH_SAYING:
+                display.say(f"training takes {expected}")
+            if alone and (reason := why_not_sent(job)):
+                display.say(f"note: one member after another, since {reason}")
             if chosen == "stacked":
                 run_stacked(job, display)
             elif chosen == "processes":
