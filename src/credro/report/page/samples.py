@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from credro.data.base import Data
-from credro.data.readers.images import open_image
+from credro.data.readers.decode import open_image
 from credro.readouts import Prediction
 from credro.report.page.charts import interval
 from credro.report.page.markup import Html, el, join
