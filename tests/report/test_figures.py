@@ -57,6 +57,19 @@ def test_figures_are_drawn(tmp_path: Path) -> None:
     assert inks(gallery(images, prediction, labels, "abcd", tmp_path / "sub" / "g.png", each=3)) > 20
 
 
+def test_three_curves_have_bars_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr("credro.report.figures.save", lambda figure, path: drawn.append(figure) or path)
+    eu, correct = np.arange(10) / 10, np.arange(10) < 7
+    curves = {m: credro.accuracy_rejection(correct, s * eu) for m, s in (("de", 1), ("crewra", 2), ("credro", -1))}
+    accuracy_rejection_curves(dict(list(curves.items())[:2]), tmp_path / "two.png")
+    accuracy_rejection_curves(curves, tmp_path / "three.png")
+    assert [len(figure.axes) for figure in drawn] == [1, 2]
+    bars = drawn[1].axes[1]
+    assert [p.get_width() for p in bars.patches] == [curves[m].area for m in curves]
+    assert [t.get_text() for t in bars.texts] == [f"{curves[m].area:.4f}" for m in curves]  # two tie, and can be read
+
+
 def test_every_method_has_a_colour_and_a_name_of_its_own() -> None:
     for name in credro.methods.METHODS:
         assert name in COLOURS

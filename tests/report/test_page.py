@@ -16,13 +16,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, roc_auc_score
 
 import credro
 from credro.data.base import Data
 from credro.readouts import Prediction, ReadOut
 from credro.report.page.markup import el, embedded, join
-from credro.report.page.numbers import STEPS, between, class_rows, picks, rejection, shapes, ticks
+from credro.report.page.numbers import STEPS, between, class_rows, ends, in_turn, picks, rejection, shapes, ticks
 from credro.report.page.samples import as_image, encoded, values
 from credro.report.page.write import PALETTE, write_report
 
@@ -488,3 +488,118 @@ def test_ten_thousand_samples_stay_small(tmp_path):
     )
     path = write_report(tmp_path / "r.html", probs, data, ood={"far": probs[:, :5000]}, method="de")
     assert path.stat().st_size < 0.5 * 2**20
+
+
+# Which samples, which classes.
+
+
+def test_the_most_certain_come_from_several_classes(tmp_path):
+    """One class is much easier than the others: by EU alone it would fill the group."""
+    probs, labels = ensemble(300, 5)
+    easy = labels == 2
+    probs[:, easy] = 0.995 * np.eye(5)[2] + 0.001
+    eu, said = np.asarray(credro.epistemic(credro.Box.of(probs))), probs.mean(0).argmax(1)
+    assert (said[np.argsort(eu)[:6]] == 2).all()
+    text = written(tmp_path, probs, labels).split("<h3>Most certain</h3>")[1].split("<h3>")[0]
+    shown = [int(n) for n in re.findall(r"Sample (\d+) ·", text)]
+    assert len(shown) == 6
+    assert set(said[shown].tolist()) == set(range(5))
+    for n in shown[:5]:
+        assert eu[n] == eu[said == said[n]].min()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.randoms())
+def test_taking_turns(kinds, random):
+    order = list(range(len(kinds)))
+    random.shuffle(order)
+    found = in_turn(np.array(order), np.array(kinds)).tolist()
+    rest, wanted = list(order), []
+    while rest:  # a round: the first that is left of each kind, in their order
+        turn = [i for at, i in enumerate(rest) if kinds[i] not in [kinds[j] for j in rest[:at]]]
+        wanted += turn
+        rest = [i for i in rest if i not in turn]
+    assert found == wanted
+
+
+def test_ood_samples_are_in_the_gallery(tmp_path):
+    data = images(np.arange(80) % 4, 4)
+    torch.manual_seed(0)
+    nets = [torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 4)) for _ in range(3)]
+    far = torch.randint(256, (30, 3, 8, 8), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
+    ens = credro.Ensemble.of(nets, data)
+    text = written(tmp_path, ens, data, ood={"far": far}, each=6)
+    part = text.split("<h3>OOD: far</h3>")[1].split("</section>")[0]
+    eu = np.asarray(ens.predict(far).epistemic)
+    shown = [int(n) for n in re.findall(r"Sample (\d+) ·", part)]
+    order = np.argsort(eu).tolist()
+    assert shown == [*order[:3], *order[::-1][:3]]
+    pictures = [a for t, a in Parsed(part).elements if t == "img"]
+    assert [a["alt"] for a in pictures] == [f"Sample {n}, an image of the OOD set far" for n in shown]
+    assert [a["src"] for a in pictures] == [encoded(as_image(far[n]))[0] for n in shown]
+    assert part.count('class="verdict ood">OOD</span>') == 6
+    assert "truly" not in part
+
+
+@pytest.mark.parametrize(("count", "each", "sizes"), [(1, 3, (1, 0)), (2, 3, (1, 1)), (5, 3, (3, 2)), (50, 3, (3, 3))])
+def test_the_two_ends_do_not_meet(count, each, sizes):
+    eu = np.random.default_rng(0).random(count)
+    low, high = ends(eu, each)
+    assert (len(low), len(high)) == sizes
+    assert len({*low, *high}) == len(low) + len(high)
+    assert low == sorted(range(count), key=lambda i: eu[i])[: len(low)]
+    assert high == sorted(range(count), key=lambda i: -eu[i])[: len(high)]
+
+
+@pytest.mark.parametrize("classes", [2, 7, 20])
+def test_the_confusion_matrix_agrees_with_scikit_learn(tmp_path, classes):
+    probs, labels = ensemble(400, classes)
+    labels[labels == 1] = 0  # a class without samples has a row as well
+    parsed = Parsed(written(tmp_path, probs, labels))
+    caption = "Confusion matrix: true classes in rows, the classes they were taken for in columns"
+    head, *rows = parsed.tables[caption]
+    assert head == ["True class", *map(str, range(classes)), "Accuracy %", "Mean EU", "Samples"]
+    said, eu = probs.mean(0).argmax(1), np.asarray(credro.epistemic(credro.Box.of(probs)))
+    eu = np.ptp(probs[..., 1], axis=0) if classes == 2 else eu  # of two classes EU is the interval's width
+    counts = confusion_matrix(labels, said, labels=range(classes))
+    for k, (name, *cells) in enumerate(rows):
+        *cells, accuracy, mean_eu, samples = cells
+        total = counts[k].sum()
+        assert (name, samples) == (str(k), str(total))
+        for cell, count in zip(cells, counts[k], strict=True):
+            share = 100 * count / total if count else 0
+            wanted = "0" if not count else f"{count}< 1 %" if share < 0.5 else f"{count}{share:.0f} %"
+            assert cell == wanted
+        if total:
+            assert float(accuracy) == pytest.approx(100 * counts[k, k] / total, abs=0.06)
+            assert float(mean_eu) == pytest.approx(eu[labels == k].mean(), abs=6e-4)
+        else:
+            assert (accuracy, mean_eu) == ("–", "–")
+
+
+def test_of_many_classes_the_confused_pairs_are_listed(tmp_path):
+    probs, labels = ensemble(3000, 30)
+    rows = Parsed(written(tmp_path, probs, labels)).records("Classes that are confused most often")
+    counts = confusion_matrix(labels, probs.mean(0).argmax(1), labels=range(30))
+    np.fill_diagonal(counts, 0)
+    assert len(rows) == 20
+    assert [int(row["Samples"]) for row in rows] == sorted(counts.flatten().tolist(), reverse=True)[:20]
+    for row in rows:
+        i, j = int(row["True class"]), int(row["Taken for"])
+        assert int(row["Samples"]) == counts[i, j]
+        assert float(row["Of the class %"]) == pytest.approx(100 * counts[i, j] / (labels == i).sum(), abs=0.06)
+
+
+def test_bars_tell_readings_apart(tmp_path):
+    probs, labels = ensemble(300)
+    far, _ = ensemble(150, seed=5)
+    text = written(tmp_path, probs, labels, ood={"far": far})
+    found = re.findall(r'<figure class="compared"><figcaption>(.*?)</figcaption>(.*?)</figure>', text)
+    assert [title for title, _ in found] == ["Area under accuracy-rejection, by EU", "AUROC of far, by EU"]
+    rows = Parsed(text).records("Every reading of the run")
+    for (_, part), column in zip(found, ("AR area", "AUROC far %"), strict=True):
+        values = [float(v) for v in re.findall(r'class="range">([\d.]+)', part)]
+        scale = 100 if column == "AR area" else 1
+        assert values == pytest.approx([scale * float(row[column]) for row in rows], abs=0.0101)
+        widths = [float(w) for w in re.findall(r'width="([\d.]+)" height="10.0" class="interval"', part)]
+        assert widths == pytest.approx([10 * v for v in values], abs=0.11)

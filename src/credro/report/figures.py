@@ -61,18 +61,39 @@ def densities(uncertainty: Mapping[str, Mapping[str, Any]], inside: str, path: P
 
 
 def accuracy_rejection_curves(curves: Mapping[str, AccuracyRejection], path: Path) -> Path:
-    """Accuracy of what is kept against the share rejected, one line per method."""
+    """Accuracy of what is kept against the fraction rejected, one line per method.
+
+    From three methods on, bars of the areas stand beside them: curves that coincide cannot be told apart.
+    """
     plt = plotting()
-    figure, ax = plt.subplots(figsize=(4.2, 3.0))
+    bars = len(curves) > 2
+    figure, axes = plt.subplots(
+        1, 2 if bars else 1, figsize=(7.6 if bars else 4.2, 3.0), squeeze=False, width_ratios=[3, 2] if bars else [1]
+    )
+    ax = axes[0][0]
     for method, curve in curves.items():
         label = f"{NAMES.get(method, method)} (area {curve.area:.4f})"
         style = "--" if method in ("de", "en-dro") else "-"
         # The last point is 1 by definition; it says nothing about the method.
         ax.plot(curve.rates[:-1], curve.accuracy[:-1], style, color=COLOURS.get(method), label=label)
-    ax.set_xlabel("share of samples rejected, most uncertain first")
+    ax.set_xlabel("fraction of samples rejected, most uncertain first")
     ax.set_ylabel("accuracy of the rest")
     ax.legend(loc="lower right")
+    if bars:
+        _areas(axes[0][1], curves)
+        figure.tight_layout()
     return save(figure, path)
+
+
+def _areas(ax: Any, curves: Mapping[str, AccuracyRejection]) -> None:
+    names = [NAMES.get(method, method) for method in curves]
+    drawn = ax.barh(names, [c.area for c in curves.values()], color=[COLOURS.get(m, INSIDE) for m in curves])
+    ax.bar_label(drawn, fmt="%.4f", padding=3)
+    ax.set_xlim(0, 1.3)  # room for the numbers
+    ax.set_xticks([0, 0.5, 1])
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)
+    ax.set_xlabel("area under the curve")
 
 
 def gallery(

@@ -7,6 +7,7 @@ knows light, dark and print.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -215,6 +216,32 @@ def interval(low: float, mean: float, high: float, kind: str = "") -> Html:
     if wide > 2 * NARROW:  # else the mark would hide the bar
         bar.append(el("line", x1=f"{UNIT * mean:.1f}", x2=f"{UNIT * mean:.1f}", y1=-1, y2=11, class_="mean"))
     return _small(*bar)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar. value: in [0, 1]; NaN has none. strong: the one that the page is about."""
+
+    name: str
+    value: float
+    strong: bool = False
+
+
+def bar_chart(title: str, bars: Sequence[Bar], digits: int = 2) -> Html:
+    """Values in per cent as bars from 0 to 100, each with its number: what ties can be read, where curves coincide."""
+    rows = [
+        el(
+            "li",
+            el("span", bar.name, class_="class truth" if bar.strong else "class", title=bar.name),
+            _small(
+                _rect(0, 0, UNIT, 10, "track"),
+                *([] if np.isnan(bar.value) else [_rect(0, 0, UNIT * bar.value, 10, "interval")]),
+            ),
+            el("span", "–" if np.isnan(bar.value) else percent(bar.value, digits), class_="range"),
+        )
+        for bar in bars
+    ]
+    return el("figure", el("figcaption", title), el("ul", *rows, class_="bars"), class_="compared")
 
 
 def spread(percentiles: Sequence[float], top: float) -> Html:

@@ -8,7 +8,7 @@ import numpy as np
 
 from credro.evaluation import member_accuracy
 from credro.methods import METHODS
-from credro.report.page.charts import spread
+from credro.report.page.charts import Bar, bar_chart, spread
 from credro.report.page.findings import Findings, Section
 from credro.report.page.markup import Cell, Html, behind, el, join, number, table
 from credro.report.page.numbers import class_rows
@@ -76,12 +76,27 @@ def readings(found: Findings) -> Section:
             row.append(number(value, places, percent=share, best=len(set(shown)) > 1 and text == best))
     columns = ["Reading", *(["As"] if both else []), *(title for title, *_ in getters)]
     marked = [i for i, line in enumerate(lines) if line is found.line]
-    content = table("Every reading of the run", columns, rows, marked=marked)
+    content = join([table("Every reading of the run", columns, rows, marked=marked), side_by_side(found)])
     intro = (
         "The same members under every method that can read them. The tinted line is the one that this page is about; "
         "bold is the best of a column."
     )
     return Section("readings", "Readings", "Readings", intro, content)
+
+
+def side_by_side(found: Findings) -> Html | None:
+    """Three readings or more as bars: what rejecting by EU is worth, and how well each OOD set is found."""
+    lines = found.assessment.lines
+    if len(lines) < 3:
+        return None
+    names = [method_name(line.method) + (", calibrated" if line.calibrated else "") for line in lines]
+    measures: list[tuple[str, list[float]]] = [("Area under accuracy-rejection, by EU", [line.area for line in lines])]
+    measures += [(f"AUROC of {n}, by EU", [line.ood[n].auroc for line in lines]) for n in found.assessment.ood]
+    charts = [
+        bar_chart(title, [Bar(n, v, line is found.line) for n, v, line in zip(names, values, lines, strict=True)])
+        for title, values in measures
+    ]
+    return el("div", *charts, class_="charts")
 
 
 def members(found: Findings) -> Section:
