@@ -3,6 +3,7 @@ import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -33,7 +34,7 @@ def test_calibration_samples_are_not_trained_on(place):
 
 def test_a_run_remembers_how_its_data_was_read(place):
     facts = Run(place / "table").config()["facts"]
-    assert facts["columns"] == ["size", "colour=blue", "colour=green", "colour=red"]
+    assert facts["columns"] == ["size", "colour=blue", "colour=green", "colour=red", "colour=(other)"]
     assert (facts["label"], facts["limit"]) == ("outcome", 200)
 
 
@@ -78,9 +79,11 @@ def test_wrong_options_are_one_line_and_code_2(cli, tmp_path, arguments, message
 
 
 def test_a_table_says_in_options_what_to_do(place, cli, tmp_path):
-    shown = cli("train", "--data", place / "table.csv", "--label", "outcome", "--out", tmp_path / "run")
+    times = pd.DataFrame({"when": ["2020-01-02", "2021-03-04"] * 10, "size": range(5, 25), "outcome": ["a", "b"] * 10})
+    times.to_csv(tmp_path / "times.csv", index=False)
+    shown = cli("train", "--data", tmp_path / "times.csv", "--label", "outcome", "--out", tmp_path / "run")
     assert shown.code == 1
-    assert "pass --drop id" in shown.err
+    assert "pass --drop when" in shown.err
     shown = cli("train", "--data", place / "table.csv", "--out", tmp_path / "run")
     assert "--label must be given" in shown.err
 

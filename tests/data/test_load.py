@@ -46,9 +46,9 @@ def test_unknown_path(tmp_path):
         load(tmp_path / "nowhere" / "x.npz")
     with pytest.raises(DataNotFound, match=r"'x\.csv' was not found; looked for: x\.csv, .*x\.csv"):
         load("x.csv", root=tmp_path)
-    (tmp_path / "x.txt").write_text("hello")
+    (tmp_path / "x.doc").write_text("hello")
     with pytest.raises(ValueError, match=r"must be a folder of images or end in \.npz, \.csv, \.tsv, \.parquet"):
-        load(tmp_path / "x.txt")
+        load(tmp_path / "x.doc")
 
 
 def test_relative_path_below_root(tmp_path):

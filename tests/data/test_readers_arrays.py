@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from credro.data import DataError, DataNotFound, load
+from credro.data import DataError, DataNotFound, UnknownSplit, load
 from tests.data.layouts import chw, images, rng
 
 
@@ -23,7 +23,8 @@ def test_table_with_everything(tmp_path):
         columns=np.array(["u", "v", "w"]),
         split=np.array(["train", "test", "train", "train", "test", "train"]),
     )
-    data = load(path)
+    assert load(path).labels.tolist() == [2, 1, 1, 2]  # the training samples
+    data = load(path, split="all")
     assert data.name == "own"
     assert data.samples.dtype == torch.float32
     np.testing.assert_array_equal(data.samples.numpy(), x.astype(np.float32))
@@ -36,7 +37,7 @@ def test_table_with_everything(tmp_path):
     np.testing.assert_array_equal(test.samples.numpy(), x.astype(np.float32)[[1, 4]])
     assert test.group_names == data.group_names
     assert len(load(path, split="all")) == 6
-    with pytest.raises(ValueError, match="must be one of test, train, got 'val'"):
+    with pytest.raises(UnknownSplit, match="must be one of 'train', 'test', 'all', got 'val'"):
         load(path, split="val")
 
 
@@ -73,7 +74,11 @@ def test_bytes_in_a_table_are_numbers_not_pixels(tmp_path):
 
 def test_other_names(tmp_path):
     path = save(
-        tmp_path, wine_x=np.ones((3, 2)), wine_y=np.zeros(3), site=np.array([1, 0, 1]), sites=np.array(["rome", "oslo"])
+        tmp_path,
+        wine_x=np.ones((3, 2)),
+        wine_y=np.arange(3),
+        site=np.array([1, 0, 1]),
+        sites=np.array(["rome", "oslo"]),
     )
     data = load(path, x="wine_x", y="wine_y", group="site")
     assert data.groups.tolist() == [1, 0, 1]
@@ -85,7 +90,7 @@ def test_other_names(tmp_path):
 
 
 def test_numbered_groups_sort_by_value(tmp_path):
-    path = save(tmp_path, x=np.ones((4, 1)), y=np.zeros(4, int), group=np.array([1234567, 9, 10, 9]))
+    path = save(tmp_path, x=np.ones((4, 1)), y=np.array([0, 1, 0, 1]), group=np.array([1234567, 9, 10, 9]))
     data = load(path)
     assert data.group_names == ("9", "10", "1234567")
     assert data.groups.tolist() == [2, 0, 1, 0]
@@ -94,7 +99,9 @@ def test_numbered_groups_sort_by_value(tmp_path):
 @pytest.mark.parametrize(
     ("y", "options", "labels", "classes"),
     [
-        (np.array([0, 2, 2]), {}, [0, 2, 2], ("0", "1", "2")),  # a class that this file lacks keeps its number
+        (np.array([0, 2, 2]), {}, [0, 1, 1], ("0", "2")),  # no class is invented
+        (np.array([0, 2, 2]), {"classes": 3}, [0, 2, 2], ("0", "1", "2")),
+        (np.array([2011, 2012, 2011]), {}, [0, 1, 0], ("2011", "2012")),
         (np.array(["b", "a", "b"]), {}, [1, 0, 1], ("a", "b")),
         (np.array(["b", "a", "b"]), {"classes": ("b", "c", "a")}, [0, 2, 0], ("b", "c", "a")),
         (np.array([-1, 1, -10]), {}, [1, 2, 0], ("-10", "-1", "1")),
@@ -115,15 +122,19 @@ def test_labels(tmp_path, y, options, labels, classes):
 @pytest.mark.parametrize(
     ("arrays", "options", "message"),
     [
-        ({"y": np.array([0, 1])}, {}, "3 samples, but labels of shape"),
-        ({"y": np.array([0, 1, 3]), "classes": np.array(["a", "b"])}, {}, r"label 3 of sample 2 is outside 0\.\.1"),
+        ({"y": np.array([0, 1])}, {}, "3 samples, but labels 'y' of shape"),
+        (
+            {"y": np.array([0, 1, 3]), "classes": np.array(["a", "b"])},
+            {},
+            r"'3' of row 2 .* is not one of the 2 classes: a, b",
+        ),
         (
             {"y": np.array(["a", "b", "c"])},
             {"classes": ("a", "b")},
-            "label 'c' of row 2 is not one of the classes a, b",
+            r"'c' of row 2 .* is not one of the 2 classes: a, b \(1 such labels in all\)",
         ),
-        ({"y": np.array([2011, 2012, 2011])}, {}, "labels run up to 2012, but only 2 different ones"),
-        ({"y": np.array([0.5, np.nan, 1])}, {}, "label of row 1 is nan"),
+        ({"y": np.array([1, 1, 1])}, {}, "all 3 samples have label 1"),
+        ({"y": np.array([0.5, np.nan, 1])}, {}, "that of row 1 .* is missing"),
         ({"y": np.array(["a", "b", "c"])}, {"task": "regress"}, "cannot be regressed on"),
         ({"x": np.zeros((0, 2)), "y": np.zeros(0)}, {}, "holds no samples"),
         ({"x": np.ones(3)}, {}, "2 to 4 dimensions"),
@@ -131,8 +142,12 @@ def test_labels(tmp_path, y, options, labels, classes):
         ({"group": np.zeros(2)}, {}, "3 samples, but groups of shape"),
         ({"columns": np.array(["a"])}, {}, "2 features, but 1 names"),
         ({"split": np.array(["a"])}, {"split": "a"}, "3 samples, but 1 entries in 'split'"),
-        ({"x": np.array([[1, 2], [3, np.nan], [5, 6]])}, {}, "row 1, column '1' is missing .1 in all.; missing='keep'"),
-        ({"y": np.array([0, np.nan, 1])}, {"task": "classify"}, "label of row 1 is nan"),
+        (
+            {"x": np.array([[1, 2], [3, np.nan], [5, 6]])},
+            {"missing": "error"},
+            "row 1 .*, column '1' is missing .1 in all.; missing='keep'",
+        ),
+        ({"y": np.array([0, np.nan, 1])}, {"task": "classify"}, "that of row 1 .* is missing"),
         ({"group": np.array([0, 1, np.nan])}, {}, "group of row 2 is nan"),
         (
             {"group": np.array(["a", "b", "a"]), "groups": np.array(["x", "y"])},
@@ -140,7 +155,7 @@ def test_labels(tmp_path, y, options, labels, classes):
             "groups must be whole numbers, got <U1",
         ),
         ({"x": np.array([0, np.nan, 1]).reshape(3, 1, 1)}, {}, "image 1 holds values that are not finite"),
-        ({"x": np.array([[1, 2], [np.inf, 4], [5, 6]])}, {"missing": "keep"}, "row 1, column '0' is infinite"),
+        ({"x": np.array([[1, 2], [np.inf, 4], [5, 6]])}, {"missing": "keep"}, "row 1 .*, column '0' is infinite"),
     ],
 )
 def test_wrong_content(tmp_path, arrays, options, message):
@@ -152,13 +167,14 @@ def test_wrong_content(tmp_path, arrays, options, message):
 
 def test_missing_values_can_be_kept(tmp_path):
     path = save(tmp_path, x=np.array([[1, np.nan], [2, 3]]), y=np.array([0, 1]))
-    assert load(path, missing="keep").samples.isnan().tolist() == [[False, True], [False, False]]
+    for option in ({}, {"missing": "keep"}):
+        assert load(path, **option).samples.isnan().tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"missing": "drop"}, "missing must be 'error' or 'keep', got 'drop'"),
+        ({"missing": "drop"}, "missing must be 'error', 'keep', or texts .*, got 'drop'"),
         ({"task": "guess"}, "task must be 'classify', 'regress' or None, got 'guess'"),
         ({"layout": "nhwc"}, "layout must be 'hwc', 'chw' or None, got 'nhwc'"),
         ({"split": "train"}, "does not say which samples belong to which split"),

@@ -32,9 +32,10 @@ def write(tmp_path, frame, kind="csv"):
 def test_features_labels_groups(tmp_path, kind):
     data = load(write(tmp_path, FRAME, kind), group="hospital")
     oracle = pd.get_dummies(FRAME.drop(columns=["hospital", "Target"]), columns=["town"], prefix_sep="=")
-    oracle = oracle[["age", "town=Bern", "town=Oslo", "town=Rome", "height", "smokes"]]
+    oracle["town=(other)"] = 0
+    oracle = oracle[["age", "town=Bern", "town=Oslo", "town=Rome", "town=(other)", "height", "smokes"]]
     assert data.columns == tuple(oracle.columns)
-    assert data.shape == (6,)
+    assert data.shape == (7,)
     assert data.samples.dtype == torch.float32
     np.testing.assert_array_equal(data.samples.numpy(), oracle.to_numpy(dtype=np.float32))
     assert data.classes == ("ill", "well")
@@ -55,7 +56,7 @@ def test_label_column(tmp_path):
     values = load(path, label="height")
     assert values.classes == ()
     assert values.labels.tolist() == pytest.approx([1.7, 1.8, 1.6, 1.9])
-    assert len(values.columns) == 1 + 3 + 1 + 2 + 2
+    assert len(values.columns) == 1 + 4 + 1 + 3 + 3
 
 
 def test_two_files_can_be_made_alike(tmp_path):
@@ -63,7 +64,7 @@ def test_two_files_can_be_made_alike(tmp_path):
     data = load(
         few, drop=("hospital",), categories={"town": ["Bern", "Oslo", "Rome"]}, classes=("well", "ill", "unknown")
     )
-    assert data.columns == ("age", "town=Bern", "town=Oslo", "town=Rome", "height", "smokes")
+    assert data.columns == ("age", "town=Bern", "town=Oslo", "town=Rome", "town=(other)", "height", "smokes")
     assert data.labels.tolist() == [1, 0]
     with pytest.raises(DataError, match=r"column 'town' has values that are not in categories: \['Rome'\]"):
         load(few, categories={"town": ["Bern", "Oslo"]})
@@ -75,7 +76,8 @@ def test_split_column(tmp_path):
     assert (len(train), len(test)) == (3, 1)
     assert train.columns == test.columns  # the categories are those of the whole file
     assert not any("split" in column for column in train.columns)
-    assert len(load(path)) == 4
+    assert len(load(path)) == 3  # what is not for training is not trained on unless it is asked for
+    assert len(load(path, split="all")) == 4
     with pytest.raises(ValueError, match="does not say which samples"):
         load(write(tmp_path, FRAME), split="test")
 
@@ -92,7 +94,7 @@ def test_other_separators_and_decimal_commas(tmp_path, name, between, decimal):
     frame.to_csv(tmp_path / "plain.csv", index=False)
     frame.to_csv(tmp_path / name, index=False, sep=between, decimal=decimal, encoding="utf-8-sig")
     plain, other = load(tmp_path / "plain.csv"), load(tmp_path / name)
-    assert plain.columns == other.columns == ("age", "town=x, y", "town=z", "n")
+    assert plain.columns == other.columns == ("age", "town=x, y", "town=z", "town=(other)", "n")
     assert torch.equal(plain.samples, other.samples)
     assert plain.samples[:, 0].tolist() == [1.5, -2.25, 3.0]
     assert other.classes == ("a", "b")
@@ -103,33 +105,40 @@ def test_missing_values(tmp_path, kind):
     frame = FRAME.copy()
     frame.loc[2, "height"] = np.nan
     path = write(tmp_path, frame, kind)
-    with pytest.raises(DataError, match="row 2, column 'height' is missing"):
-        load(path)
-    assert load(path, missing="keep").samples.isnan().nonzero().tolist() == [[2, 4]]
+    where = {"csv": "line 4", "parquet": r"row 2 \(counted from 0\)"}[kind]
+    with pytest.raises(DataError, match=rf"{where}, column 'height': value is missing \(1 in all\).*missing='keep'"):
+        load(path, missing="error")
+    for option in ({}, {"missing": "keep"}):
+        data = load(path, **option)
+        assert data.samples.isnan().nonzero().tolist() == [[2, 5]]
+        assert data.notes[-1].startswith("missing: 1 value, in height (1)")
     frame = FRAME.copy()
     frame.loc[1, "town"] = None
     path = write(tmp_path, frame, kind)
-    with pytest.raises(DataError, match="row 1, column 'town' is missing"):
-        load(path)
-    data = load(path, missing="keep", drop=("hospital",))
-    assert data.columns == ("age", "town=Bern", "town=Rome", "height", "smokes")
-    assert data.samples[1, 1:3].tolist() == [0, 0]
+    with pytest.raises(DataError, match="column 'town': value is missing"):
+        load(path, missing="error")
+    data = load(path, drop=("hospital",))
+    assert data.columns == ("age", "town=Bern", "town=Rome", "town=(other)", "height", "smokes")
+    assert data.samples[1, 1:4].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("column", ["Target", "hospital"])
 def test_missing_label_or_group_never_passes(tmp_path, column):
     frame = FRAME.copy()
     frame.loc[3, column] = None
-    with pytest.raises(DataError, match=f"row 3, column '{column}' is missing"):
+    with pytest.raises(
+        DataError, match=f"'{column}': that of line 5 is missing|line 5, column '{column}': the group is"
+    ):
         load(write(tmp_path, frame), group="hospital", missing="keep")
 
 
 def test_names_and_times_are_no_categories(tmp_path):
-    many = pd.DataFrame({"name": [f"n{i}" for i in range(150)], "v": range(150), "y": [0, 1] * 75})
+    many = pd.DataFrame({"name": [f"n{i % 149}" for i in range(150)], "v": np.linspace(0, 1, 150), "y": [0, 1] * 75})
     path = write(tmp_path, many)
-    with pytest.raises(DataError, match="column 'name' is text with 150 different values"):
+    with pytest.raises(DataError, match="column 'name' is text with 149 different values"):
         load(path)
     assert load(path, drop=("name",)).columns == ("v",)
+    assert load(write(tmp_path, many.assign(name=[f"n{i}" for i in range(150)]))).columns == ("v",)  # an ID
     times = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"]), "v": [1, 2], "y": [0, 1]})
     with pytest.raises(DataError, match="column 'when' holds times"):
         load(write(tmp_path, times, "parquet"))
@@ -166,7 +175,7 @@ def test_empty_and_broken(tmp_path):
     with pytest.raises(DataError, match="not a readable table"):
         load(path)
     path.write_text("a,b,y\n1,2,0\n1,")  # cut within a row
-    with pytest.raises(DataError, match="value in row 1, column 'y' is missing"):
+    with pytest.raises(DataError, match="label 'y': that of line 3 is missing"):
         load(path)
     path.write_bytes(b"a,y\n\xff\xfe\x00,0\n")
     with pytest.raises(DataError, match="not a readable table"):

@@ -92,14 +92,14 @@ def test_breakhis():
 
 
 def test_tables():
-    heart = load("tabular/heart_4sites.npz", root=SHARED, group="site", missing="keep")
+    heart = load("tabular/heart_4sites.npz", root=SHARED, group="site")
     assert (len(heart), heart.shape) == (920, (13,))
     assert heart.group_names == ("cleveland", "hungarian", "switzerland", "va")
     assert heart.groups.bincount().tolist() == [303, 294, 123, 200]  # as published by UCI
     assert heart.columns[0] == "age"
     assert heart.samples.isnan().any()
     with pytest.raises(ValueError, match="is missing"):
-        load("tabular/heart_4sites.npz", root=SHARED)
+        load("tabular/heart_4sites.npz", root=SHARED, missing="error")
     gas = load("tabular/gas_drift_8batches.npz", root=SHARED, group="batch")
     assert (len(gas), gas.shape) == (6697, (128,))
     assert len(gas.group_names) == 8
@@ -109,6 +109,7 @@ def test_tables():
     assert bike.labels.dtype == torch.float32
     wine = load("tabular/uci_regression.npz", root=SHARED, x="wine_x", y="wine_y")
     assert (len(wine), wine.shape) == (1599, (11,))
+    assert wine.classes == ("3", "4", "5", "6", "7", "8")  # stored as 3.0 to 8.0
 
 
 def has_cifar10():

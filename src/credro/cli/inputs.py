@@ -16,11 +16,10 @@ from credro.assess import conform_to
 from credro.cli.options import Misuse, one_of
 from credro.data import Data, DataError, corrupt_data, limit, load
 from credro.data.readers import READERS
-from credro.data.readers.arrays import as_samples, read_arrays, take_split
 from credro.data.readers.folders import folder, split_folders
 from credro.data.readers.images import SUFFIXES, ImageFiles
-from credro.data.readers.labels import check_missing, read_labels
-from credro.data.readers.tables import LABELS, encode, read_frame
+from credro.data.readers.like import npz_like, table_like
+from credro.data.spec import Column, DataSpec
 from credro.ensemble import Ensemble
 from credro.training.checkpoint import read_json
 
@@ -55,7 +54,7 @@ def read_id(
         raise ValueError("the run does not say what it was trained on: name a set with --data")
     path = Path(chosen)
     if chosen not in READERS and path.suffix.lower() in TABLES:
-        data, split = _table(ensemble, _existing(path), split, label or noted.get("label"), labelled=True)
+        data, split = _table(ensemble, _existing(path), split, label, labelled=True)
     else:
         options: dict[str, Any] = {} if chosen in READERS else {"classes": ensemble.classes}
         data, split = some_split(chosen, split, root, {**options, **_size(chosen, ensemble)})
@@ -112,9 +111,9 @@ def read_unlabelled(
         elif path.suffix.lower() in SUFFIXES:
             images.append(path)
         elif path.suffix.lower() in TABLES:
-            sets.append(_table(ensemble, path, split, label or facts(ensemble).get("label"), labelled=False)[0])
+            sets.append(_table(ensemble, path, split, label, labelled=False)[0])
         elif path.suffix.lower() == ".npz":
-            sets.append(_array(path, split))
+            sets.append(_array(ensemble, path, split))
         else:
             raise ValueError(f"{path} must be a folder, an image, .npz, .csv, .tsv, .parquet or the name of a set")
     if images:
@@ -201,53 +200,34 @@ def _images_below(path: Path) -> list[Path]:
     return found
 
 
-def _array(path: Path, split: str | None) -> Data:
-    arrays = read_arrays(path)
-    if "x" not in arrays:
-        raise DataError(path, f"has no array 'x'; it has {', '.join(arrays)}")
-    samples = as_samples(path, arrays["x"], None)
-    data = Data(path.stem, samples, _no_labels(len(samples)), tuple(samples.shape[1:]))
-    return take_split(path, data, split, arrays.get("split"))
+def _spec(ensemble: Ensemble) -> DataSpec:
+    """How the run's data was read; of a run of version 0.1 as far as it noted it."""
+    noted = facts(ensemble)
+    kept = None if ensemble.run is None else ensemble.run.config()["data"].get("spec")
+    if kept is not None:
+        return DataSpec.from_json(kept)
+    found: dict[str, list[str] | None] = {}
+    for feature in noted.get("columns") or []:
+        name, sign, value = feature.partition("=")
+        values = found.setdefault(name, [] if sign else None)
+        if values is not None:
+            values.append(value)
+    columns = tuple(Column(n, None if v is None else tuple(v), other=False) for n, v in found.items())
+    return DataSpec(noted.get("data") or "", noted.get("split"), noted.get("label"), columns)
+
+
+def _array(ensemble: Ensemble, path: Path, split: str | None) -> Data:
+    return npz_like(path, _spec(ensemble), classes=ensemble.classes, split=split, labelled=False)
 
 
 def _table(
     ensemble: Ensemble, path: Path, split: str | None, label: str | None, *, labelled: bool
 ) -> tuple[Data, str | None]:
     """The features that the run was trained on, in its order; other columns are left alone."""
-    frame = read_frame(path)
-    if len(frame) == 0:
-        raise DataError(path, "holds no rows")
-    if label is None:
-        label = next((c for name in LABELS for c in frame.columns if c.lower() == name), None)
-    wanted = facts(ensemble).get("columns") or [c for c in frame.columns if c not in (label, "split")]
-    features: dict[str, Any] = {}
-    for column in dict.fromkeys(_source(path, name, list(frame.columns)) for name in wanted):
-        values = [n[len(column) + 1 :] for n in wanted if n not in frame.columns and n.startswith(f"{column}=")]
-        names, parts = encode(path, frame[column], values or None, "error")
-        features |= dict(zip(names, parts, strict=True))
-    order = list(features) if facts(ensemble).get("columns") is None else wanted
-    samples = torch.stack([torch.from_numpy(features[name]) for name in order], dim=1)
-    check_missing(path, samples, order, "error")
-    labels = _no_labels(len(frame))
-    if labelled:
-        if label is None or label not in frame.columns:
-            raise ValueError(f"--label must be a column of {path}, one of {', '.join(frame.columns)}; got {label!r}")
-        labels, _ = read_labels(path, frame[label].to_numpy(), len(frame), ensemble.classes, "classify")
-    data = Data(path.stem, samples, labels, (len(order),), ensemble.classes, columns=tuple(order))
-    marks = frame["split"].to_numpy() if "split" in frame else None
-    if split is None and marks is not None and labelled:
-        split = next((s for s in UNSAID if s in set(marks.tolist())), None)
-    return take_split(path, data, split, marks), split
-
-
-def _source(path: Path, feature: str, columns: list[str]) -> str:
-    """The column that a feature is made of: itself, or of ``colour=red`` the column ``colour``."""
-    if feature in columns:
-        return feature
-    found = next((c for c in columns if feature.startswith(f"{c}=")), None)
-    if found is None:
-        raise DataError(path, f"has no column {feature.partition('=')[0]!r}, which the run was trained on")
-    return found
+    data = table_like(
+        path, _spec(ensemble), classes=ensemble.classes, split=split, label=label or None, labelled=labelled
+    )
+    return data, None if data.spec is None else data.spec.split
 
 
 def npy(path: Path) -> Any:

@@ -31,5 +31,7 @@ FILES: dict[str, Callable[..., Data]] = {
     ".csv": tables.table,
     ".tsv": tables.table,
     ".parquet": tables.table,
+    ".txt": tables.table,
+    ".data": tables.table,
 }
 """By the end of a file's name; a folder is read by ``folders.folder``."""

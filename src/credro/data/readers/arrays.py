@@ -1,8 +1,9 @@
-"""A user's own ``.npz``: ``x``, ``y`` and, where there are any, groups and names."""
+"""A user's own ``.npz``: samples, labels and, where there are any, groups, names and splits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,88 +11,176 @@ import torch
 from torch import Tensor
 
 from credro.data.base import Data
+from credro.data.classes import Classes
 from credro.data.errors import DataError
-from credro.data.readers.labels import check_missing, read_groups, read_labels
+from credro.data.readers.labels import Ask, read_groups, read_labels
+from credro.data.readers.marks import Taken, take
+from credro.data.readers.missing import Holes, Missing, Rule, check_finite, missing_note, rule
+from credro.data.readers.stored import Stored, array_names, find, read_arrays
+from credro.data.spec import Column, DataSpec
+
+Array = Any
+"""A numpy array; numpy is imported where it is used."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """What a file holds: the samples (N, ...) of the split that was taken; labels and groups (M,) of all splits."""
+
+    samples: Tensor
+    taken: Taken
+    y: Array | None
+    groups: Array | None
+    total: int  # samples of all splits
+    columns: tuple[str, ...] = ()  # a table: the names of its features
+
+    def pick(self, values: Tensor) -> Tensor:
+        """Of something (M,) of all samples, that of those taken."""
+        return values if self.taken.rows is None else values[self.taken.rows]
 
 
 def npz(
     path: Path,
     split: str | None,
     *,
-    x: str = "x",
-    y: str = "y",
+    x: str | None = None,
+    y: str | None = None,
     group: str | None = None,
-    classes: Sequence[str] | None = None,
+    classes: Classes | None = None,
     layout: str | None = None,
-    missing: str = "error",
+    missing: Missing = None,
     task: str | None = None,
 ) -> Data:
-    """``x`` (N, F) is a table; (N, H, W), (N, H, W, 3) or (N, 3, H, W) are images, kept as bytes if they are bytes.
+    """Samples (N, F) are a table; (N, H, W), (N, H, W, 3) or (N, 3, H, W) images, kept as bytes if they are bytes.
 
-    x, y, group: the names of the arrays; group is "group" where the file has one. An array ``classes`` names the
-    classes, ``columns`` the features, and ``GROUP_names`` or ``GROUPs`` the groups. An array ``split`` of words
-    says which split a sample belongs to; without one the file is one whole. layout: "hwc" or "chw" where the shape
-    does not tell. missing, task, classes: see ``readers.labels``.
+    What was taken for what is said in ``Data.notes``.
+
+    Args:
+        path: arrays ``x`` and ``y`` (or images and labels, data and targets, ...); or such arrays for each split, as
+            in ``train_images``, ``train_labels`` or ``x_train``, ``y_train``. An array ``classes`` names the classes,
+            ``columns`` the features, and ``GROUP_names`` or ``GROUPs`` the groups.
+        split: an array ``split`` marks splits; None takes train, or the whole of a file without splits; "all":
+            everything.
+        x, y, group: the names of the arrays, where they are not plain; group is "group" where the file has one.
+        layout: "hwc" or "chw" where the shape does not tell where the channels are.
+        classes, task: see ``readers.labels``.
+        missing: see ``readers.missing``; of a table.
     """
-    arrays = read_arrays(path)
-    for option, key in (("x", x), ("y", y), ("group", group)):
-        if key is not None and key not in arrays:
-            raise DataError(path, f"has no array {key!r} ({option}=...); it has {', '.join(arrays)}")
-    samples = as_samples(path, arrays[x], layout)
-    count = len(samples)
-    if classes is None and "classes" in arrays:
-        classes = [str(name) for name in arrays["classes"].tolist()]
-    labels, names = read_labels(path, arrays[y], count, classes, task)
-    columns: tuple[str, ...] = ()
-    if samples.ndim == 2:
-        columns = tuple(map(str, arrays.get("columns", range(samples.shape[1]))))
-        if len(columns) != samples.shape[1]:
-            raise DataError(path, f"{samples.shape[1]} features, but {len(columns)} names in 'columns'")
-        check_missing(path, samples, columns, missing)
-    elif (bad := ~samples.isfinite().flatten(1).all(1)).any():
-        raise DataError(path, f"image {int(bad.int().argmax())} holds values that are not finite")
-    groups: Tensor | None = None
-    group_names: tuple[str, ...] = ()
-    group = group or ("group" if "group" in arrays else None)
-    if group:
-        called = arrays.get(f"{group}_names", arrays.get(f"{group}s"))
-        groups, group_names = read_groups(path, arrays[group], count, () if called is None else tuple(map(str, called)))
-    data = Data(path.stem, samples, labels, tuple(samples.shape[1:]), names, groups, group_names, columns=columns)
-    return take_split(path, data, split, arrays.get("split"))
+    names = array_names(path)
+    stored = find(path, names, x, y, group)
+    given = classes
+    if classes is None and "classes" in names:
+        classes = [str(name) for name in read_arrays(path, {"classes"})["classes"].tolist()]
+    found = load_arrays(path, names, stored, split, layout, rule(missing))
+    label = stored.y.get("")
+    labels = read_labels(found.y, found.total, Ask(path, classes, task, f"labels {label!r}" if label else "labels"))
+    groups, group_names = read_array_groups(path, names, stored, found)
+    options = {
+        "x": x, "y": y, "group": group, "layout": layout, "task": task,
+        "missing": missing if missing is None or isinstance(missing, str | int | float) else tuple(missing),
+        "classes": given if given is None or isinstance(given, int) else tuple(given),
+    }  # fmt: skip
+    plain = {key: value for key, value in options.items() if value is not None}
+    return Data(
+        path.stem,
+        found.samples,
+        found.pick(labels.values),
+        tuple(found.samples.shape[1:]),
+        labels.classes,
+        groups,
+        group_names,
+        columns=found.columns,
+        spec=DataSpec(str(path), found.taken.split, label, tuple(map(Column, found.columns)), plain),
+        notes=(*found.taken.notes, *stored.notes, *labels.notes, *sample_notes(found)),
+    )
 
 
-def take_split(path: Path, data: Data, split: str | None, marks: Any) -> Data:
-    """The samples marked with ``split``; None and "all" take every one."""
-    if split in (None, "all"):
-        return data
-    if marks is None:
-        raise ValueError(
-            f"split {split!r} of {path}: the file does not say which samples belong to which split; leave split out "
-            f"and cut the data yourself, or mark each sample in an array or column called 'split'"
-        )
-    words = [str(mark) for mark in marks.tolist()]
-    if len(words) != len(data):
-        raise DataError(path, f"{len(data)} samples, but {len(words)} entries in 'split'")
-    rows = [i for i, word in enumerate(words) if word == split]
-    if not rows:
-        raise ValueError(f"split of {path} must be one of {', '.join(sorted(set(words)))}, got {split!r}")
-    return data.subset(rows)
-
-
-def read_arrays(path: Path) -> dict[str, Any]:
-    """The arrays of a ``.npz`` by name; an error that names the file where it is not a complete one."""
+def load_arrays(
+    path: Path,
+    names: Sequence[str],
+    stored: Stored,
+    split: str | None,
+    layout: str | None,
+    missing: Rule,
+    unsaid: Sequence[str] = ("train",),
+) -> Loaded:
+    """The samples of a split; arrays of splits that were not asked for are not read."""
     import numpy as np
 
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # a broken file may raise anything; a stored pickle is refused as a ValueError
-        raise DataError(path, f"not a complete .npz of plain arrays ({error})") from error
+    marking = next((name for name in names if name.lower() == "split"), None) if not stored.by_split else None
+    counted = stored.y or stored.x  # labels are small, and count the samples as well
+    small = read_arrays(path, {*counted.values(), *stored.group.values(), *([marking] if marking else [])})
+    lengths = {part: len(small[name]) for part, name in counted.items()}
+    if stored.by_split:
+        taken = take(
+            path, [part for part, n in lengths.items() for _ in range(n)], sum(lengths.values()), split, unsaid
+        )
+        parts = list(stored.x) if taken.split == "all" else [str(taken.split)]
+    else:
+        parts = [""]
+    arrays = read_arrays(path, {stored.x[part] for part in parts})
+    pieces = [arrays[stored.x[part]] for part in parts]
+    if len({piece.shape[1:] for piece in pieces}) > 1:
+        raise DataError(path, f"its splits have samples of different shapes, {', '.join(str(p.shape) for p in pieces)}")
+    for part, piece in zip(parts, pieces, strict=True):
+        if stored.by_split and len(piece) != lengths[part]:
+            raise DataError(path, f"{len(piece)} samples in {stored.x[part]!r}, but {lengths[part]} labels")
+    samples = as_samples(path, pieces[0] if len(pieces) == 1 else np.concatenate(pieces), layout)
+    if not stored.by_split:
+        taken = take(path, small[marking].tolist() if marking else None, len(samples), split, unsaid)
+    columns = _columns(path, names, samples)
+    if columns:
+        for value in missing.numbers:
+            samples[samples == value] = float("nan")
+        check_finite(path, samples, columns, "error" if missing.refused else None)
+    elif (bad := ~samples.isfinite().flatten(1).all(1)).any():
+        raise DataError(path, f"image {int(bad.int().argmax())} holds values that are not finite")
+    total = sum(lengths.values()) if stored.by_split else len(samples)
+    if not stored.by_split and taken.rows is not None:
+        samples = samples[taken.rows]
+    y = _joined([small[name] for name in stored.y.values()]) if stored.y else None
+    groups = _joined([small[name] for name in stored.group.values()]) if stored.group else None
+    return Loaded(samples, taken, y, groups, total, columns)
 
 
-def as_samples(path: Path, x: Any, layout: str | None) -> Tensor:
+def sample_notes(found: Loaded) -> tuple[str, ...]:
+    """Sentences on the samples: how many features, and what is missing; none on images."""
+    if not found.columns:
+        return ()
+    holes = map(Holes, found.columns, found.samples.isnan().sum(0).tolist())
+    return f"features: {len(found.columns)} numbers", *missing_note(list(holes))
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    import numpy as np
+
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _columns(path: Path, names: Sequence[str], samples: Tensor) -> tuple[str, ...]:
+    """The names of a table's features; none for images."""
+    if samples.ndim != 2:
+        return ()
+    stored = read_arrays(path, {"columns"}).get("columns") if "columns" in names else None
+    columns = tuple(map(str, range(samples.shape[1]) if stored is None else stored))
+    if len(columns) != samples.shape[1]:
+        raise DataError(path, f"{samples.shape[1]} features, but {len(columns)} names in 'columns'")
+    return columns
+
+
+def read_array_groups(
+    path: Path, names: Sequence[str], stored: Stored, found: Loaded
+) -> tuple[Tensor | None, tuple[str, ...]]:
+    """The groups (N,) of the samples that were taken, and the names of all groups; None where there are none."""
+    if found.groups is None:
+        return None, ()
+    called = next((n for n in (f"{stored.group.get('')}_names", f"{stored.group.get('')}s") if n in names), None)
+    known = tuple(map(str, read_arrays(path, {called})[called])) if called else ()
+    groups, group_names = read_groups(path, found.groups, found.total, known)
+    return found.pick(groups), group_names
+
+
+def as_samples(path: Path, x: Array, layout: str | None) -> Tensor:
     """Tables (N, F) as floats, images as (N, C, H, W)."""
     if layout not in (None, "hwc", "chw"):
         raise ValueError(f"layout must be 'hwc', 'chw' or None, got {layout!r}")

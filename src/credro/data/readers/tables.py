@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,157 +11,211 @@ import torch
 from torch import Tensor
 
 from credro.data.base import Data
-from credro.data.errors import DataError, need
-from credro.data.readers.arrays import take_split
-from credro.data.readers.labels import check_missing, read_groups, read_labels
+from credro.data.classes import Classes
+from credro.data.errors import DataError
+from credro.data.readers.columns import MOST_VALUES, Array, Numbers, Texts, parse
+from credro.data.readers.frames import Table, label_column, open_table, read_label, split_marks
+from credro.data.readers.labels import Ask, listed, read_groups
+from credro.data.readers.marks import take
+from credro.data.readers.missing import Holes, Missing, Rule, missing_note, rule
+from credro.data.readers.worth import doubtful, tells, useless
+from credro.data.spec import Column, DataSpec
 
-LABELS = ("label", "target", "class", "y")
-"""Column names that are taken for the label, in this order, when none is given."""
+Categories = Mapping[str, Sequence[str]] | Sequence[str]
+"""The option ``categories`` as users give it: the values of columns, or only which columns are categories."""
 
-TEXT = (".csv", ".tsv")
-"""Files of text; others are parquet."""
 
-MOST_VALUES = 100
-"""A column of text with more different values is a name or a number of something, not a category."""
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """A column that is used, and its cells."""
+
+    column: Column
+    cells: Numbers | Texts
 
 
 def table(
     path: Path,
     split: str | None,
     *,
-    label: str | None = None,
+    label: str | int | None = None,
     group: str | None = None,
-    drop: Sequence[str] = (),
-    categories: Mapping[str, Sequence[str]] | None = None,
-    classes: Sequence[str] | None = None,
-    missing: str = "error",
+    drop: Sequence[str] | str = (),
+    keep: Sequence[str] | str = (),
+    categories: Categories | str = (),
+    classes: Classes | None = None,
+    missing: Missing = None,
     task: str | None = None,
+    header: bool | None = None,
 ) -> Data:
-    """Features (F,) float32: every column but ``label``, ``group``, ``drop`` and one called "split".
+    """Features (F,) float32: every column but the label, the group, marks of splits, and those that are left out.
 
-    A column of text becomes one column of 0 and 1 for each of its values, in sorted order, where it stood, called
-    ``column=value``; ``categories`` gives the values of a column, so that two files come out alike. A missing text
-    is 0 in all of them. A column "split" of words marks the splits. A first column of a CSV that has no name and only
-    counts the rows, as pandas writes it, is no feature. missing, task, classes: see ``readers.labels``.
+    A column of text becomes one feature of 0 and 1 for each of its values, in sorted order, where it stood, called
+    ``column=value``, and one more, ``column=(other)``, for values that come later. What was taken for what is said in
+    ``Data.notes``.
+
+    Args:
+        path: a file of text (cells between commas, semicolons, tabs or white space) or parquet.
+        split: a column called "split", or one of words such as train and test, marks splits; None takes train, "all"
+            everything.
+        label: the column; "last" is the last one. None: the one called label, target, class or y.
+        group: a column that says which rows belong together.
+        drop: columns to leave out. keep: columns to use although they are constant or look like IDs.
+        categories: names of columns that are categories although they hold numbers; or the values of columns, so that
+            two files come out alike.
+        classes, task: see ``readers.labels``.
+        missing: see ``readers.missing``; a missing number stays NaN, a missing text is 0 in all its features.
+        header: whether the first row names the columns; None: the file tells. Without, they are called 0, 1, ...
     """
-    frame = read_frame(path)
-    label = _label(path, list(frame.columns), label)
-    for option, column in [("group", group), *(("drop", column) for column in drop)]:
-        if column is not None and column not in frame:
-            raise ValueError(f"{option} must be a column of {path}, one of {', '.join(frame.columns)}; got {column!r}")
-    if len(frame) == 0:
-        raise DataError(path, "holds no rows")
-    for column in (label, group):
-        if column is not None and (holes := frame[column].isna()).any():
-            raise DataError(path, f"value in row {int(holes.to_numpy().argmax())}, column {column!r} is missing")
+    source = open_table(path, header)
+    label = label_column(source, label)
+    drop, keep, named = _names(drop), _names(keep), _names(categories)
+    for option, columns in (("group", _names(group)), ("drop", drop), ("keep", keep), ("categories", named)):
+        for column in columns:
+            source.column(option, column)
+    if label in drop:
+        raise ValueError(f"drop must not name the label, {label!r}")
+    values = categories if isinstance(categories, Mapping) else {}
+    holes = rule(missing)
+    cells = source.read(label, holes, named)
 
-    outside = {label, group, "split", *drop}
-    parts: list[Any] = []
-    columns: list[str] = []
-    for column in frame.columns:
-        if column not in outside:
-            names, values = encode(path, frame[column], (categories or {}).get(column), missing)
-            columns += names
-            parts += values
-    if not parts:
-        raise DataError(path, f"has no features beside {', '.join(sorted(filter(None, outside)))}")
-    samples = torch.stack([torch.from_numpy(part) for part in parts], dim=1)
-    check_missing(path, samples, columns, missing)
-    labels, class_names = read_labels(path, frame[label].to_numpy(), len(frame), classes, task)
+    outside = {label, *_names(group), *drop}
+    marked, marks = split_marks(cells, {*outside, *keep})
+    taken = take(path, marks, len(cells.frame), split)
+    labels = read_label(cells, label, Ask(path, classes, task, f"label {label!r}", cells.at))
+    used, left_out = _features(cells, outside | set(_names(marked)), keep, named, values, holes)
+    if not used:
+        without = ", ".join(sorted(outside | set(_names(marked))))
+        raise DataError(path, "; ".join([f"has no features beside {without}", *left_out]))
+    samples = matrix(used)
     groups: Tensor | None = None
     group_names: tuple[str, ...] = ()
     if group is not None:
-        groups, group_names = read_groups(path, frame[group].to_numpy(), len(frame))
-    data = Data(
+        groups, group_names = group_column(cells, group)
+    rows = slice(None) if taken.rows is None else taken.rows
+    suspects = [f"column {f.column.name!r} tells the label exactly" for f in used if tells(f.cells, labels.values)]
+    lacking = [Holes(f.column.name, int(f.cells.missing[rows].sum()), isinstance(f.cells, Texts)) for f in used]
+    notes = [*taken.notes, *(source.layout.notes if source.layout else ()), *labels.notes, _said(used)]
+    notes += [f.cells.note for f in used if isinstance(f.cells, Texts) and f.cells.note]
+    notes += [*suspects, *left_out, *(s for f in used if (s := doubtful(cells, f.column.name, f.cells)))]
+    options = {
+        "group": group, "drop": drop, "keep": keep, "categories": _plain(categories), "classes": _plain(classes),
+        "missing": _plain(missing), "task": task, "header": header if source.header else False,
+    }  # fmt: skip
+    spec = DataSpec(
+        str(path),
+        taken.split,
+        label,
+        tuple(f.column for f in used),
+        {key: value for key, value in options.items() if value not in (None, (), {})},
+        0 if source.header else len(source.names),
+    )
+    features = tuple(name for f in used for name in f.column.features)
+    whole = Data(
         path.stem,
         samples,
-        labels,
-        (len(columns),),
-        class_names,
+        labels.values,
+        (len(features),),
+        labels.classes,
         groups,
         group_names,
-        columns=tuple(columns),
+        columns=features,
+        spec=spec,
+        notes=(*notes, *missing_note(lacking)),
     )
-    return take_split(path, data, split, frame["split"].to_numpy() if "split" in frame else None)
+    return taken.of(whole)
 
 
-def read_frame(path: Path) -> Any:
-    """A table as a pandas ``DataFrame``."""
-    pandas = need("pandas")
-    text = path.suffix.lower() in TEXT
-    try:
-        frame = _read_text(pandas, path) if text else pandas.read_parquet(path)
-    except ImportError as error:
-        raise ModuleNotFoundError("pyarrow is needed to read parquet: pip install 'credro[data]'") from error
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # pandas and pyarrow raise many kinds
-        raise DataError(path, f"not a readable table ({type(error).__name__}: {error})") from error
-    frame.columns = [str(column) for column in frame.columns]
-    if text and frame.columns[0] == "Unnamed: 0" and _counts_rows(frame.iloc[:, 0]):
-        frame = frame.iloc[:, 1:]
-    if len(twice := frame.columns[frame.columns.duplicated()]):
-        raise DataError(path, f"has two columns called {twice[0]!r}")
-    return frame
+def matrix(used: Sequence[Feature]) -> Tensor:
+    """Features (N, F) float32: a number as it is; a category as 0 and 1 for each of its values, and for others."""
+    import numpy as np
+
+    rows = len(used[0].cells.missing)
+    x = np.zeros((rows, sum(len(f.column.features) for f in used)), dtype=np.float32)
+    at = 0
+    for f in used:
+        if isinstance(f.cells, Texts):
+            present = np.flatnonzero(f.cells.codes >= 0)
+            x[present, at + f.cells.codes[present]] = 1
+        else:
+            x[:, at] = f.cells.values
+        at += len(f.column.features)
+    return torch.from_numpy(x)
 
 
-def _read_text(pandas: Any, path: Path) -> Any:
-    """Values between commas, semicolons or tabs, whichever the first line has most of; then perhaps 3,5 for 3.5."""
-    with open(path, encoding="utf-8-sig") as file:
-        first = file.readline()
-    between = max(",;\t", key=first.count)
-    frame = pandas.read_csv(path, sep=between)
-    words = frame.select_dtypes(exclude="number")
-    if between != "," and any(words[c].dropna().astype(str).str.fullmatch(r"[+-]?\d+,\d+").any() for c in words):
-        return pandas.read_csv(path, sep=between, decimal=",")
-    return frame
+def group_column(table: Table, name: str) -> tuple[Tensor, tuple[str, ...]]:
+    """Groups (N,) of a column, and their names."""
+    column = table.frame[name]
+    if (holes := column.isna().to_numpy()).any():
+        raise DataError(table.path, f"{table.at(int(holes.argmax()))}, column {name!r}: the group is missing")
+    return read_groups(table.path, column.to_numpy(), len(column))
 
 
-def _counts_rows(column: Any) -> bool:
-    values = column.tolist()
-    return any(values == list(range(first, first + len(values))) for first in (0, 1))
-
-
-def _label(path: Path, columns: list[str], label: str | None) -> str:
-    if label is None:
-        label = next((c for name in LABELS for c in columns if c.lower() == name), None)
-        if label is None:
-            raise ValueError(
-                f"label must be given: {path} has no column called {', '.join(LABELS)}; "
-                f"its columns are {', '.join(columns)}"
-            )
-    elif label not in columns:
-        raise ValueError(f"label must be a column of {path}, one of {', '.join(columns)}; got {label!r}")
-    return label
-
-
-def encode(path: Path, column: Any, values: Sequence[str] | None, missing: str) -> tuple[list[str], list[Any]]:
-    """A column as features: their names, and each as (N,) float32."""
-    types = need("pandas").api.types
-    if values is None and (types.is_numeric_dtype(column) or types.is_bool_dtype(column)):
-        return [str(column.name)], [column.to_numpy(dtype="float32", na_value=float("nan"))]
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        raise DataError(
-            path, f"column {column.name!r} holds times: make numbers of them, or pass drop=({column.name!r},)"
-        )
-    holes = column.isna().to_numpy()
-    if missing == "error" and holes.any():
-        raise DataError(
-            path,
-            f"value in row {int(holes.argmax())}, column {column.name!r} is missing ({int(holes.sum())} in all); "
-            f"missing='keep' writes 0 for each of its values",
-        )
-    text = column.astype(str).to_numpy()
-    present = sorted(set(text[~holes].tolist()))
-    if values is None:
-        if len(present) > MOST_VALUES:
+def _features(
+    table: Table,
+    outside: set[str],
+    keep: Sequence[str],
+    named: Sequence[str],
+    values: Mapping[str, Sequence[str]],
+    missing: Rule,
+) -> tuple[list[Feature], list[str]]:
+    """The columns that are used, in order, and a sentence on each that is not."""
+    used: list[Feature] = []
+    left_out: list[str] = []
+    for name in table.frame.columns:
+        if name in outside:
+            continue
+        cells = parse(table, name, missing, category=name in named)
+        why = None if name in keep or name in named else useless(table, name, cells)
+        if why is not None:
+            usable = isinstance(cells, Numbers) or len(cells.values) <= MOST_VALUES
+            left_out.append(f"column {name!r} is left out: {why}" + (f"; keep=({name!r},) takes it" if usable else ""))
+            continue
+        if missing.refused and (holes := cells.missing).any():
+            row, count = int(holes.argmax()), int(holes.sum())
             raise DataError(
-                path,
-                f"column {column.name!r} is text with {len(present)} different values: too many for categories; "
-                f"pass drop=({column.name!r},), or name them with categories=",
+                table.path,
+                f"{table.at(row)}, column {name!r}: value is missing ({count:,} in all); fill in such values, remove "
+                f"these rows, or pass missing='keep': the training mean stands in for them",
             )
-        values = present
-    known = [str(value) for value in values]
-    if unknown := set(present) - set(known):
-        raise DataError(path, f"column {column.name!r} has values that are not in categories: {sorted(unknown)[:5]}")
-    return [f"{column.name}={value}" for value in known], [((text == v) & ~holes).astype("float32") for v in known]
+        used.append(_feature(table, name, cells, values.get(name)))
+    return used, left_out
+
+
+def _feature(table: Table, name: str, cells: Numbers | Texts, values: Sequence[str] | None) -> Feature:
+    import numpy as np
+
+    if isinstance(cells, Numbers):
+        return Feature(Column(name), cells)
+    if values is None:
+        if len(cells.values) > MOST_VALUES:
+            raise DataError(
+                table.path,
+                f"column {name!r} is text with {len(cells.values):,} different values: too many for categories; "
+                f"pass drop=({name!r},), or name the values with categories=",
+            )
+        return Feature(Column(name, cells.values), cells)
+    known = tuple(map(str, values))
+    if unknown := sorted(set(cells.values) - set(known)):
+        raise DataError(table.path, f"column {name!r} has values that are not in categories: {unknown[:5]}")
+    codes: Array = np.array([*(known.index(value) for value in cells.values), -1])[cells.codes]
+    return Feature(Column(name, known), Texts(codes, known))
+
+
+def _said(used: Sequence[Feature]) -> str:
+    """A sentence on the features."""
+    categories = [f.column.name for f in used if f.column.values is not None]
+    parts = ((len(used) - len(categories), "number", "numbers"), (len(categories), "category", "categories"))
+    said = [f"{n} {one if n == 1 else many}" for n, one, many in parts if n]
+    return "features: " + ", ".join(said) + (f" ({listed(categories)})" if categories else "")
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """One name or several as names."""
+    return () if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def _plain(given: Any) -> Any:
+    """An option in plain values of JSON."""
+    if isinstance(given, Mapping):
+        return {str(key): [str(value) for value in values] for key, values in given.items()}
+    return given if given is None or isinstance(given, str | int | float) else tuple(given)
