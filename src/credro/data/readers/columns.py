@@ -161,7 +161,8 @@ def _decide(table: Table, name: str, texts: Texts, bad: Array, numbers: Numbers)
     if times and counts[times].sum() >= (1 - FEW_BAD) * cells:
         raise DataError(
             table.path,
-            f"column {name!r} holds times, {_cells(table, texts, times, 1)}: make numbers of them, or pass drop=({name!r},)",
+            f"column {name!r} holds times, {_cells(table, texts, times, 1)}: make numbers of them, "
+            f"or pass drop=({name!r},)",
         )
     if wrong == cells:
         return texts
