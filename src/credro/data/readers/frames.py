@@ -84,6 +84,8 @@ def open_table(path: Path, header: bool | None = None) -> Source:
         raise ValueError(f"header is for files of text: {path} names its columns itself; leave it out")
     with readable(path):
         frame = pandas.read_parquet(path)
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()  # a column that was made the index is still a column
     frame.columns = [str(column) for column in frame.columns]
     if len(twice := frame.columns[frame.columns.duplicated()]):
         raise DataError(path, f"has two columns called {twice[0]!r}")
@@ -127,9 +129,10 @@ def read_label(table: Table, name: str, ask: Ask) -> Labels:
         if ask.task == "regress" and len(bad):
             where = table.at(column.index.get_loc(bad.index[0]))
             raise DataError(table.path, f"{ask.name}: {bad.iloc[0]!r} in {where} is no number ({len(bad):,} in all)")
-    elif column.hasnans:
-        column = column.astype(float)
-    return read_labels(column.to_numpy(), len(column), ask)
+        return read_labels(column.to_numpy(dtype=object), len(column), ask)
+    if not column.hasnans and (whole := {"b": "bool", "i": "int64", "u": "uint64"}.get(column.dtype.kind)):
+        return read_labels(column.to_numpy(dtype=whole), len(column), ask)
+    return read_labels(column.to_numpy(dtype="float64", na_value=float("nan")), len(column), ask)
 
 
 def split_marks(table: Table, outside: Collection[str] = ()) -> tuple[str | None, Sequence[Any] | None]:

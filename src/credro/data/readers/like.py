@@ -51,11 +51,13 @@ def table_like(
         labelled: whether labels are read; those of no known class are -1, and a note counts them.
     """
     source = _open(path, spec)
+    if spec.width:
+        _check_width(source, spec, labelled)
     target = _label(source, spec, label) if labelled else None
     if not spec.columns:  # nobody noted them: all that may be features
         outside = {target, label or spec.label}
         spec = replace(spec, columns=tuple(Column(n) for n in source.names if n not in outside and n.lower() != SPLIT))
-    places = _places(source, spec, labelled)
+    places = _places(source, spec)
     missing = rule(spec.options.get("missing"))
     cells = source.read(target, missing, [places[c.name] for c in spec.columns if c.values is not None])
     _, marks = split_marks(cells, {*places.values(), *([target] if target else [])})
@@ -102,7 +104,8 @@ def npz_like(
     x, y, group = (options.get(key) if options.get(key) in names else None for key in ("x", "y", "group"))
     y = label or y
     stored = find(path, names, x, y, group, labelled=labelled)
-    missing, unsaid = rule(options.get("missing")), HELD_OUT if labelled else ALL
+    missing = replace(rule(options.get("missing")), refused=False)  # as in tables: prediction has a mean for them
+    unsaid = HELD_OUT if labelled else ALL
     found = load_arrays(path, names, stored, split, options.get("layout"), missing, unsaid)
     wanted = tuple(name for c in spec.columns for name in c.features)
     if wanted and found.columns:
@@ -159,7 +162,18 @@ def _is_header(first: Sequence[str], spec: DataSpec) -> bool:
     return len(fits) > 1 and not any(fits)
 
 
-def _places(source: Source, spec: DataSpec, labelled: bool) -> Mapping[str, str]:
+def _check_width(source: Source, spec: DataSpec, labelled: bool) -> None:
+    """Columns that go by their place must all be there, but for the label where it is not needed."""
+    if len(source.names) == spec.width or (len(source.names) == spec.width - 1 and not labelled):
+        return
+    raise DataError(
+        source.path,
+        f"has {len(source.names)} columns, and the run's data had {spec.width} without a header: they go by their "
+        f"place, so there must be as many" + ("" if labelled else ", or one less, the label"),
+    )
+
+
+def _places(source: Source, spec: DataSpec) -> Mapping[str, str]:
     """What the columns of the run are called in this file: as in training, or what stands in their place."""
     if not spec.width:
         lacking = [c.name for c in spec.columns if c.name not in source.names]
@@ -172,14 +186,8 @@ def _places(source: Source, spec: DataSpec, labelled: bool) -> Mapping[str, str]
             )
         return {c.name: c.name for c in spec.columns}
     here = list(source.names)
-    if len(here) == spec.width - 1 and not labelled and spec.label is not None:
+    if len(here) < spec.width and spec.label is not None:
         here.insert(int(spec.label), "")  # everything but the label, in the same order
-    if len(here) != spec.width:
-        raise DataError(
-            source.path,
-            f"has {len(source.names)} columns, and the run's data had {spec.width} without a header: they go by their "
-            f"place, so there must be as many" + ("" if labelled else ", or one less, the label"),
-        )
     return {c.name: here[int(c.name)] for c in spec.columns}
 
 

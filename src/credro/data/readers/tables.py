@@ -94,7 +94,9 @@ def table(
     rows = slice(None) if taken.rows is None else taken.rows
     suspects = [f"column {f.column.name!r} tells the label exactly" for f in used if tells(f.cells, labels.values)]
     lacking = [Holes(f.column.name, int(f.cells.missing[rows].sum()), isinstance(f.cells, Texts)) for f in used]
-    notes = [*taken.notes, *(source.layout.notes if source.layout else ()), *labels.notes, _said(used)]
+    notes = [*taken.notes, *(source.layout.notes if source.layout else ()), *labels.notes]
+    notes += [f"group {group!r}: {len(group_names):,} groups"] if group is not None else []
+    notes += [_said(used)]
     notes += [f.cells.note for f in used if isinstance(f.cells, Texts) and f.cells.note]
     notes += [*suspects, *left_out, *(s for f in used if (s := doubtful(cells, f.column.name, f.cells)))]
     options = {
