@@ -59,6 +59,32 @@ def test_floats_stay_floats():
     torch.testing.assert_close(fit_images(constant, (3, 20, 20)), torch.full((1, 3, 20, 20), 0.25))
 
 
+@pytest.mark.parametrize("size", [(5, 6), (31, 9), (10, 10)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_floats_are_resized_as_pillow_does(size, dtype):
+    """Also those of another range than [0, 1], as normalised images have."""
+    x = torch.randn(2, 3, 10, 14, generator=torch.Generator().manual_seed(0), dtype=torch.float64).mul(40).to(dtype)
+    found = fit_images(x, (3, *size))
+    assert found.dtype == dtype
+    for i in range(2):
+        for c in range(3):
+            image = Image.fromarray(x[i, c].float().numpy())
+            expected = np.asarray(image.resize(size[::-1], Image.Resampling.BILINEAR))
+            np.testing.assert_allclose(
+                found[i, c].float().numpy(), expected, atol=0.1 if dtype == torch.float16 else 1e-4
+            )
+
+
+def test_bytes_stay_in_their_range_and_whole_numbers_are_rounded():
+    x = torch.tensor([0, 255], dtype=torch.uint8).repeat(4, 5)[None, None]
+    for size in ((3, 3), (17, 40)):
+        resized = fit_images(x, (1, *size))
+        exact = torch.nn.functional.interpolate(x.double(), size, mode="bilinear", antialias=True)
+        assert (resized.double() - exact).abs().max() <= 0.51
+        whole = fit_images(x.to(torch.int16), (1, *size))
+        assert torch.equal(whole, resized.to(torch.int16))
+
+
 def test_lazy_and_in_memory_agree():
     data = as_data(images(30, 20, 20))
     lazy = Data("x", data.batch, data.labels, data.shape)

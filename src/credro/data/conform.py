@@ -19,7 +19,7 @@ def conform(data: Data, shape: Sequence[int]) -> Data:
     """The same samples with the shape (C, H, W); C is 1 or 3.
 
     What is held in memory is converted at once, what is read from files when it is read. The usual normalisation of
-    the set is forgotten when the channels change: a stranger is normalised like the set it is compared with.
+    the set is forgotten when the channels change: an OOD set is normalised like the set it is compared with.
     """
     wanted = _check(data, shape)
     if wanted == data.shape:
@@ -36,13 +36,16 @@ def conform(data: Data, shape: Sequence[int]) -> Data:
 
 
 def fit_images(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """Images (B, C, H, W) to (B, *shape), bytes staying bytes: as Pillow's ``convert``, then ``resize(BILINEAR)``."""
+    """Images (B, C, H, W) to (B, *shape) in their dtype: as Pillow's ``convert``, then ``resize(BILINEAR)``.
+
+    Floats keep their range, whatever it is: nothing is clamped.
+    """
     channels, height, width = shape
     if channels == 1 and x.shape[1] == 3:
         x = grey(x)
     if tuple(x.shape[2:]) != (height, width) and len(x):
-        y = interpolate(x.float(), (height, width), mode="bilinear", antialias=True)
-        x = y.round().clamp(0, 255).to(x.dtype) if x.dtype == torch.uint8 else y.to(x.dtype)
+        y = interpolate(x if x.dtype == torch.float64 else x.float(), (height, width), mode="bilinear", antialias=True)
+        x = y.to(x.dtype) if x.is_floating_point() else y.round().to(x.dtype)  # a mean of pixels stays in their range
     elif not len(x):
         x = x.new_empty((0, x.shape[1], height, width))
     return x.expand(-1, channels, -1, -1).contiguous()
