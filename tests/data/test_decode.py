@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from credro.data import DataError
-from credro.data.readers.decode import eight_bits, open_image, read_header, to_pixels
+from credro.data.readers.decode import eight_bits, open_image, read_header, to_array
 from credro.data.readers.images import ImageFiles, pil_data, read_images
 from tests.data.layouts import chw, images
 
@@ -282,11 +282,11 @@ def test_a_path_and_pillows_image_give_the_same(tmp_path, shape):
 def test_every_mode_in_memory(mode):
     image = Image.fromarray(smooth()).convert("RGB").convert(mode)
     for channels in (1, 3):
-        x = to_pixels(image, (channels, 16, 24))
+        x = to_array(image, (channels, 16, 24))
         assert x.shape == (channels, 16, 24)
         if mode in ("RGB", "RGBA"):
             expected = Image.fromarray(smooth()).convert("L" if channels == 1 else "RGB")
-            np.testing.assert_array_equal(x.numpy(), chw(np.asarray(expected)[None])[0])
+            np.testing.assert_array_equal(x, chw(np.asarray(expected)[None])[0])
 
 
 def test_not_pillows_image(tmp_path):

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from credro.data.errors import DataError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
 GREY_MODES = ("1", "L", "LA")
@@ -105,7 +103,7 @@ def upright(image: Image) -> Image:
     return ImageOps.exif_transpose(image) if turned else image
 
 
-def to_pixels(image: Image, shape: Sequence[int]) -> Tensor:
+def to_array(image: Image, shape: Sequence[int]) -> NDArray[Any]:
     """An upright image as bytes (C, H, W): converted, then resized (bilinear, without cropping) where it must be."""
     import numpy as np
     from PIL.Image import Resampling
@@ -114,7 +112,8 @@ def to_pixels(image: Image, shape: Sequence[int]) -> Tensor:
     image = eight_bits(image, channels)
     if image.size != (width, height):
         image = image.resize((width, height), Resampling.BILINEAR)
-    return torch.from_numpy(np.asarray(image).reshape(height, width, channels).transpose(2, 0, 1).copy())
+    pixels: NDArray[Any] = np.asarray(image)
+    return pixels.reshape(height, width, channels).transpose(2, 0, 1)
 
 
 def eight_bits(image: Image, channels: int) -> Image:

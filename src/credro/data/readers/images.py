@@ -10,16 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from credro.data.base import BadFile, Data
 from credro.data.errors import BadFiles, DataError
-from credro.data.readers.decode import Header, check_mode, open_image, read_header, to_pixels, upright
+from credro.data.readers.decode import Header, check_mode, open_image, read_header, to_array, upright
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
 T = TypeVar("T")
@@ -71,7 +72,9 @@ class ImageFiles:
 
     def try_all(self, index: Sequence[int]) -> tuple[Tensor, dict[int, BadFile]]:
         """The images at ``index``, and by place in it those that cannot be read: their pixels are undefined."""
-        out = torch.empty((len(index), *self.shape), dtype=torch.uint8)
+        import numpy as np
+
+        out = np.empty((len(index), *self.shape), dtype=np.uint8)
 
         def read(place: int) -> BadFile | None:
             image = self._tried(self.paths[index[place]])
@@ -80,7 +83,7 @@ class ImageFiles:
             out[place] = image
             return None
 
-        return out, _found(_each(read, range(len(index))), range(len(index)))
+        return torch.from_numpy(out), _found(_each(read, range(len(index))), range(len(index)))
 
     def broken(self, index: Sequence[int]) -> dict[int, BadFile]:
         """Those at ``index`` that cannot be read, by number: all are decoded, none is kept."""
@@ -91,14 +94,14 @@ class ImageFiles:
 
         return _found(_each(bad, index), index)
 
-    def _tried(self, path: Path) -> Tensor | BadFile:
+    def _tried(self, path: Path) -> NDArray[Any] | BadFile:
         try:
             return self.read(path)
         except DataError as error:
             return BadFile(path, error.problem)
 
-    def read(self, path: Path) -> Tensor:
-        """One image (C, H, W)."""
+    def read(self, path: Path) -> NDArray[Any]:
+        """One image (C, H, W), bytes."""
         image = open_image(path)
         _, height, width = self.shape
         if not self.resize and image.size != (width, height):
@@ -107,7 +110,7 @@ class ImageFiles:
                 f"is {image.height}x{image.width}, others are {height}x{width}: "
                 f"pass size=(height, width) to bring all to one size",
             )
-        return to_pixels(image, self.shape)
+        return to_array(image, self.shape)
 
 
 def check_size(size: int | Sequence[int] | None) -> tuple[int, int] | None:
@@ -217,7 +220,7 @@ def pil_data(images: Sequence[Image], shape: Sequence[int], name: str = "images"
             raise TypeError(f"images must be images of Pillow, but number {i} is a {type(image).__name__}")
         check_mode(f"image {i}", image)
         try:
-            out[i] = to_pixels(upright(image), shape)
+            out[i] = torch.tensor(to_array(upright(image), shape))
         except (OSError, SyntaxError, ValueError) as error:  # opened, but never read: its file is broken or closed
             raise DataError(f"image {i}", f"not a complete image ({error})") from error
     return Data(name, out, _no_labels(len(images)), tuple(out.shape[1:]))
@@ -301,5 +304,8 @@ def _each(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """The function of every item, in threads where there are many: Pillow decodes outside the interpreter's lock."""
     if len(items) < 8:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        return list(pool.map(function, items))
+    threads = min(8, os.cpu_count() or 1)
+    step = max(1, min(32, len(items) // (2 * threads)))  # handing over every item by itself costs as much as an image
+    parts = [items[i : i + step] for i in range(0, len(items), step)]
+    with ThreadPoolExecutor(threads) as pool:
+        return [result for part in pool.map(lambda part: [function(item) for item in part], parts) for result in part]
