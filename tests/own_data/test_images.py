@@ -121,13 +121,13 @@ class TestSplits:
         fill_all(photos, "train/cat", "train/dog", count=3)
         fill_all(photos, "Validation/cat", "Validation/dog", "test/cat")
         data = load(photos)
-        assert data.notes[0] == "photos: split 'train' of train (6), val (4), test (2) images"
+        assert data.notes[0] == "photos: split 'train' of train (6), val (4), test (2) samples"
         assert data.notes[1] == "2 classes: cat, dog"
         assert data.notes[2] == "classes in some splits only: dog (train, val)"
         assert data.spec == DataSpec(str(photos), "train", options={"size": [10, 12], "channels": 3})
         assert load(photos, split="validation").spec.split == "val"
         every = load(photos, split="all")
-        assert every.notes[0] == "photos: all of train (6), val (4), test (2) images"
+        assert every.notes[0] == "photos: all of train (6), val (4), test (2) samples"
         assert sorted(every.labels.tolist()) == [0] * 7 + [1] * 5
         refused(photos, "must be one of 'train', 'val', 'test', 'all', got 'extra'", error=UnknownSplit, split="extra")
 
@@ -135,13 +135,13 @@ class TestSplits:
         fill_all(tmp_path / "p", "train/cat", "train/dog", "val/cat", "val/dog")
         data = load(tmp_path / "p", split="test")
         assert data.spec.split == "val"
-        assert data.notes[0] == "p: split 'val' of train (4), val (4) images"
+        assert data.notes[0] == "p: split 'val' of train (4), val (4) samples"
         assert "there is no split 'test': 'val' was taken for it" in data.notes
         assert not any("'val' was taken" in note for note in load(tmp_path / "p", split="val").notes)
 
     def test_no_train_and_nothing_asked_for(self, tmp_path):
         fill_all(tmp_path, "test/cat", "test/dog", "val/cat")
-        refused(tmp_path, "must be given, one of 'val', 'test', 'all'", "no train", error=UnknownSplit)
+        refused(tmp_path, "must be given, one of 'val', 'test', 'all'", "test (4)", error=UnknownSplit)
         assert len(load(tmp_path, split="test")) == 4
 
     def test_other_folders_beside_splits(self, tmp_path):
@@ -184,7 +184,7 @@ class TestClasses:
         assert data.classes == known
         for path, label in zip(data.paths, data.labels.tolist(), strict=True):
             assert label == {"cat": 2, "dog": 1}.get(path.parent.name, -1)
-        assert "6 images of 3 unknown classes: Dog , eel, fox" in data.notes
+        assert "6 samples of 3 classes that the run does not know: Dog , eel, fox" in data.notes
         assert "'Dog ' is unknown, but 'dog' is known" in data.notes
         with pytest.raises(ValueError, match="unknown must be one of 'error', 'ood', got 'drop'"):
             load(tmp_path, classes=known, unknown="drop")

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from credro.data.errors import DataError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from PIL.Image import Image
 
@@ -103,7 +104,7 @@ def upright(image: Image) -> Image:
     return ImageOps.exif_transpose(image) if turned else image
 
 
-def to_array(image: Image, shape: Sequence[int]) -> NDArray[Any]:
+def to_array(image: Image, shape: Sequence[int]) -> NDArray[np.uint8]:
     """An upright image as bytes (C, H, W): converted, then resized (bilinear, without cropping) where it must be."""
     import numpy as np
     from PIL.Image import Resampling
@@ -112,8 +113,8 @@ def to_array(image: Image, shape: Sequence[int]) -> NDArray[Any]:
     image = eight_bits(image, channels)
     if image.size != (width, height):
         image = image.resize((width, height), Resampling.BILINEAR)
-    pixels: NDArray[Any] = np.asarray(image)
-    return pixels.reshape(height, width, channels).transpose(2, 0, 1)
+    pixels: NDArray[np.uint8] = np.asarray(image).reshape(height, width, channels).transpose(2, 0, 1)
+    return pixels
 
 
 def eight_bits(image: Image, channels: int) -> Image:

@@ -12,21 +12,24 @@ from typing import Any
 import torch
 
 from credro.data.base import Data
+from credro.data.classes import UNKNOWN, Classes, class_names, list_classes
 from credro.data.errors import BadFiles, DataError, UnknownSplit
 from credro.data.readers.common import SPLITS, not_found, pick_split, split_of
 from credro.data.readers.images import count, image_data
+from credro.data.readers.labels import listed
 from credro.data.readers.levels import check_levels, endings, splits_of
-from credro.data.readers.tree import Folder, listed, scan
+from credro.data.readers.marks import choose
+from credro.data.readers.tree import Folder, scan
 from credro.data.spec import DataSpec
 
-UNKNOWN = ("error", "ood")
+ON_UNKNOWN = ("error", "ood")
 
 
 def folder(
     path: Path,
     split: str | None,
     *,
-    classes: Sequence[str] | None = None,
+    classes: Classes | None = None,
     unknown: str = "error",
     deep: bool | None = None,
     size: int | Sequence[int] | None = None,
@@ -48,21 +51,22 @@ def folder(
     size, channels, lazy, on_error, check: see ``image_data``. Where more than half of the files cannot be read, the
     folder is refused.
     """
-    if unknown not in UNKNOWN:
-        raise ValueError(f"unknown must be one of {', '.join(map(repr, UNKNOWN))}, got {unknown!r}")
+    if unknown not in ON_UNKNOWN:
+        raise ValueError(f"unknown must be one of {', '.join(map(repr, ON_UNKNOWN))}, got {unknown!r}")
+    known = None if classes is None else class_names(classes)
     root = scan(path)
     parts, split_notes = splits_of(root)
     tops = parts or {"all": root}
-    check_levels(root, list(tops.values()), classes, deep)
+    check_levels(root, list(tops.values()), known, deep)
     found = {s: _images(top, deep) for s, top in tops.items()}
     taken, notes = _choose(path, {s: sum(map(len, found[s].values())) for s in parts}, split)
     chosen = list(tops) if taken in (None, "all") else [taken]
     here = {
         n: sorted(p for s in chosen for p in found[s].get(n, ())) for n in sorted({n for s in chosen for n in found[s]})
     }
-    if classes is None and len(here) == 1 and taken in (None, "all", "train"):
+    if known is None and len(here) == 1 and taken in (None, "all", "train"):
         raise DataError(tops[chosen[0]].path, f"holds one class only, {next(iter(here))!r}: two at least are needed")
-    names = tuple(sorted({n for by_class in found.values() for n in by_class}) if classes is None else classes)
+    names = tuple(sorted({n for by_class in found.values() for n in by_class}) if known is None else known)
     strange = [n for n in here if n not in names]
     if strange and unknown == "error":
         raise DataError(
@@ -70,7 +74,7 @@ def folder(
             f"has class folders that are not in classes: {listed(strange, 5)}; "
             f"unknown='ood' reads their images as of no class (label -1)",
         )
-    numbered = [*enumerate(names), *((-1, n) for n in strange)]
+    numbered = [*enumerate(names), *((UNKNOWN, n) for n in strange)]
     files = [file for _, n in numbered for file in here.get(n, ())]
     if not files:
         raise DataError(tops[chosen[0]].path, "holds no images")
@@ -90,7 +94,7 @@ def folder(
     options: dict[str, Any] = {"size": list(data.shape[1:]), "channels": data.shape[0]}
     options |= {} if deep is None else {"deep": deep}
     options |= {} if on_error == "stop" else {"on_error": on_error}
-    class_notes = [] if classes is not None else _class_notes(names, {s: set(found[s]) for s in parts})
+    class_notes = [] if known is not None else _class_notes(names, {s: set(found[s]) for s in parts})
     read = [tops[s] for s in chosen]
     return replace(
         data,
@@ -172,23 +176,14 @@ def _choose(path: Path, counts: dict[str, int], split: str | None) -> tuple[str 
             why = f"has no folder {split!r}, only classes; leave split out to read them all"
             raise UnknownSplit(path, split, (), why)
         return None, []
-    order = [s for s in SPLITS if s in counts]
-    found = ", ".join(f"{s} ({counts[s]:,})" for s in order)
-    if split == "all":
-        return "all", [f"{path.resolve().name}: all of {found} images"]
-    wanted = "train" if split is None else split_of(split) or split
-    notes = []
-    if wanted == "test" and "test" not in counts and "val" in counts:
-        wanted = "val"
-        notes = ["there is no split 'test': 'val' was taken for it"]
-    if wanted not in counts:
-        raise UnknownSplit(path, split, [*order, "all"], "" if split else f"there are {found} images and no train")
-    return wanted, [f"{path.resolve().name}: split {wanted!r} of {found} images", *notes]
+    lacking = split is not None and split_of(split) == "test" and "test" not in counts and "val" in counts
+    taken, notes = choose(path if path.name else path.resolve(), counts, "val" if lacking else split)
+    return taken, [*notes, *(["there is no split 'test': 'val' was taken for it"] if lacking else [])]
 
 
 def _class_notes(names: Sequence[str], splits: dict[str, set[str]]) -> list[str]:
     """How many classes there are, which of them are in some splits only, which names may mean the same class."""
-    notes = [f"{len(names):,} classes: {listed(list(names))}"]
+    notes = [list_classes(names)]
     partly = [n for n in names if splits and not all(n in held for held in splits.values())]
     if partly:
         where = [f"{n} ({', '.join(s for s in SPLITS if n in splits.get(s, ()))})" for n in partly]
@@ -203,8 +198,10 @@ def _class_notes(names: Sequence[str], splits: dict[str, set[str]]) -> list[str]
 def _strange_notes(strange: Sequence[str], here: dict[str, list[Path]], names: Sequence[str]) -> list[str]:
     if not strange:
         return []
-    images = count(sum(len(here[n]) for n in strange), "image")
-    notes = [f"{images} of {len(strange):,} unknown class{'es' * (len(strange) != 1)}: {listed(list(strange), 5)}"]
+    kinds = f"{len(strange)} class{'es' * (len(strange) != 1)}"
+    notes = [
+        f"{sum(len(here[n]) for n in strange):,} samples of {kinds} that the run does not know: {listed(strange, 5)}"
+    ]
     known = {_plain(n): n for n in names}
     return notes + [f"{n!r} is unknown, but {known[_plain(n)]!r} is known" for n in strange if _plain(n) in known]
 

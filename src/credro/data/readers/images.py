@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from credro.data.errors import BadFiles, DataError
 from credro.data.readers.decode import Header, check_mode, open_image, read_header, to_array, upright
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from PIL.Image import Image
 
@@ -94,13 +95,13 @@ class ImageFiles:
 
         return _found(_each(bad, index), index)
 
-    def _tried(self, path: Path) -> NDArray[Any] | BadFile:
+    def _tried(self, path: Path) -> NDArray[np.uint8] | BadFile:
         try:
             return self.read(path)
         except DataError as error:
             return BadFile(path, error.problem)
 
-    def read(self, path: Path) -> NDArray[Any]:
+    def read(self, path: Path) -> NDArray[np.uint8]:
         """One image (C, H, W), bytes."""
         image = open_image(path)
         _, height, width = self.shape

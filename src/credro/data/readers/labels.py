@@ -69,9 +69,9 @@ def read_labels(y: Array, samples: int, ask: Ask) -> Labels:
     return replace(found, notes=(*found.notes, *notes))
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = SHOWN) -> str:
     """Names with commas, the first few of many."""
-    return ", ".join(names[:SHOWN]) + (f", ... ({len(names) - SHOWN} more)" if len(names) > SHOWN else "")
+    return ", ".join(names[:most]) + (f", ... ({len(names) - most:,} more)" if len(names) > most else "")
 
 
 def _column(y: Array, samples: int, ask: Ask) -> tuple[Array, Ask, tuple[str, ...]]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from credro.data.errors import DataError
 from credro.data.readers.common import split_of
 from credro.data.readers.images import SUFFIXES, count
-from credro.data.readers.tree import Folder, drawn, listed
+from credro.data.readers.labels import listed
+from credro.data.readers.tree import Folder, drawn
 
 EXPECTED = "expected CLASS/image.png or SPLIT/CLASS/image.png"
 

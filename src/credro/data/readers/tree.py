@@ -100,8 +100,3 @@ def _lines(folder: Folder, level: int, depth: int) -> Iterator[str]:
     if level + 1 < depth:
         for child in folder.filled:
             yield from _lines(child, level + 1, depth)
-
-
-def listed(names: list[str], most: int = 12) -> str:
-    """``a, b, c``, shortened."""
-    return ", ".join(names[:most]) + (f", ... ({len(names):,} in all)" if len(names) > most else "")
