@@ -22,17 +22,18 @@ from torch.utils.data import DataLoader
 from credro.data.base import Data, as_data, as_data_of, as_tensor
 from credro.data.classes import Classes
 from credro.methods import METHODS, Method, make, method_of, shared_options
-from credro.nets import make_under_seed
 from credro.objectives import PerSampleLoss, Rule
 from credro.readouts import GaussianPrediction, Prediction
 from credro.training.calibration import check_held_out, fit_temperature, fit_variance
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
 from credro.training.diagnostics import warnings_for
-from credro.training.feed import Inputs, batches
+from credro.training.feed import Inputs, batches, holds_whole_numbers
 from credro.training.job import MakeNet, count_classes
+from credro.training.keep import Kept, Parts, build_members, check_members, in_words, write_run
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
-from credro.training.seen import Overlap, SeenSamples, note_seen, overlap
+from credro.training.seen import Overlap, SeenSamples, note_seen, noted, overlap
+from credro.training.sizes import check_shape, own_name, saying_size
 from credro.training.summary import Summary
 from credro.training.threads import side_by_side
 from credro.training.train import net_factory, pick_device, train
@@ -148,17 +149,19 @@ def load(
     if "name" in network:
         build, _ = net_factory(network["name"], len(config["classes"]), inputs.shape, network.get("target"))
     elif make_net is None:
-        raise ValueError(f"{run.folder} was trained with {network['own']}: give make_net, the function that builds it")
+        raise ValueError(
+            f"{run.folder} was trained with {in_words(network)}: give make_net, the function that builds it"
+        )
     else:
         build = make_net
-    nets = []
-    for i in range(config["members"]):
-        net = chosen.rule.convert(make_under_seed(build, i), i, config["members"])
-        net.load_state_dict(read_tensors(run.weights(i))[0])
-        if config["recipe"]["channels_last"]:
-            net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        nets.append(net.to(where).eval())
+    nets = [net.to(where) for net in build_members(run, config, build, chosen.rule)]
+    check_members(run, network, Parts(nets, chosen, inputs, tuple(config["classes"]), where))
     return Ensemble(nets, chosen, inputs, tuple(config["classes"]), where, run)
+
+
+def _outputs(nets: Iterable[nn.Module], x: Tensor) -> list[Tensor]:
+    with torch.inference_mode():
+        return [net(x) for net in nets]
 
 
 class _Scratch:
@@ -189,6 +192,8 @@ def _sample_names(x: Samples) -> tuple[Any, ...]:
 class Ensemble:
     """M trained networks of one training rule, and the read-out that makes predictions of them."""
 
+    kept: Kept | None = None  # what is known of an ensemble without a run; here, since older pickles lack it
+
     def __init__(
         self,
         nets: list[nn.Module],
@@ -217,15 +222,22 @@ class Ensemble:
         """An ensemble of networks that were trained elsewhere; they are put into eval mode.
 
         nets: M modules that give logits (B, C). data: labelled samples they take, to learn shape and classes from;
-        samples go in as floats, and otherwise as they are. method: how to read them; ``credro`` if trained so.
+        samples go in as floats (tokens as whole numbers), and otherwise as they are. method: how to read them;
+        ``credro`` if trained so.
         """
         members, known = [net.eval() for net in nets], as_data(data)
         if not members:
             raise ValueError("nets must hold at least one module, got none")
         weight = next(members[0].parameters(), torch.empty(0))
-        inputs, where = Inputs(known.shape), weight.device
-        with torch.inference_mode():
-            outputs = [net(inputs(known.batch(torch.tensor([0])).to(where))) for net in members]
+        inputs, where = Inputs(known.shape, whole=holds_whole_numbers(known)), weight.device
+        first = known.batch(torch.tensor([0])).to(where)
+        try:
+            outputs = _outputs(members, inputs(first))
+        except RuntimeError:
+            if not inputs.whole:
+                raise
+            inputs = Inputs(known.shape)  # no tokens, then, but numbers that happen to be whole
+            outputs = _outputs(members, inputs(first))
         shapes = {tuple(out.shape) for out in outputs}
         if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
             raise ValueError(
@@ -271,7 +283,9 @@ class Ensemble:
     @property
     def records(self) -> list[dict[str, Any]]:
         """What each member recorded when it finished: fit on the training set, epochs, seconds, delta."""
-        return [] if self.run is None else [self.run.done(i) or {} for i in range(len(self))]
+        if self.run is None:
+            return list(self.kept.records) if self.kept is not None else []
+        return [self.run.done(i) or {} for i in range(len(self))]
 
     @property
     def warnings(self) -> list[str]:
@@ -286,24 +300,38 @@ class Ensemble:
                 f"method {chosen.name!r} needs members trained by {chosen.rule}, these were by {self.rule}"
             )
         other = Ensemble(self.nets, chosen, self.inputs, self.classes, self.device, self.run)
-        other.temperatures, other._keep = self.temperatures, self._keep
+        other.temperatures, other.kept, other._keep = self.temperatures, self.kept, self._keep
         return other
 
-    def predict(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Prediction:
+    def without_run(self) -> Ensemble:
+        """The same ensemble, independent of its folder; what the run knows goes along."""
+        if self.run is None:
+            return self
+        alone = Ensemble(self.nets, self.method, self.inputs, self.classes, self.device)
+        alone.temperatures, alone.kept = self.temperatures, Kept.of(self.run)
+        return alone
+
+    def predict(self, x: Samples, *, batch_size: int = 512, cache: bool = True, any_size: bool = False) -> Prediction:
         """Members' probabilities, credal set and uncertainties of samples ``x``.
 
         x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``.
         Memory beyond the outputs (M, N, C) is that of one batch. cache: keep the outputs for a ``Data`` in the run.
+        any_size: images of another height and width than the training set's go in as they are, where the network takes
+        them (docs/networks.md); how sure its answers are there is for you to find out.
         """
         self._need_classes()
-        prediction = self.method.readout(self.probs(self.scores(x, batch_size=batch_size, cache=cache)))
+        scores = self.scores(x, batch_size=batch_size, cache=cache, any_size=any_size)
+        prediction = self.method.readout(self.probs(scores))
         return replace(prediction, classes=self.classes, samples=_sample_names(x), method=self.method.name)
 
-    def predict_numbers(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> GaussianPrediction:
+    def predict_numbers(
+        self, x: Samples, *, batch_size: int = 512, cache: bool = True, any_size: bool = False
+    ) -> GaussianPrediction:
         """The same for members that were trained on numbers: each gives a Gaussian, and the set is of mixtures."""
         if self.classes:
             raise ValueError(f"the members tell {len(self.classes)} classes apart: use predict")
-        prediction = self.method.readout.numbers(self.gaussians(self.scores(x, batch_size=batch_size, cache=cache)))
+        scores = self.scores(x, batch_size=batch_size, cache=cache, any_size=any_size)
+        prediction = self.method.readout.numbers(self.gaussians(scores))
         return replace(prediction, samples=_sample_names(x), method=self.method.name)
 
     def probs(self, scores: Tensor) -> Tensor:
@@ -326,14 +354,17 @@ class Ensemble:
         if not self.classes:
             raise ValueError("the members predict numbers, not classes: use predict_numbers")
 
-    def scores(self, x: Samples, *, batch_size: int = 512, cache: bool = True) -> Tensor:
+    def scores(self, x: Samples, *, batch_size: int = 512, cache: bool = True, any_size: bool = False) -> Tensor:
         """What the members' networks give (M, N, ...), on the CPU: for most rules the logits."""
+        if isinstance(x, Data) and x.shape != self.inputs.shape:  # before a kept answer could hide it
+            self._check_shape(x.shape, any_size)
         known = isinstance(x, Data) and (x.in_memory or bool(x.paths))  # others have no fingerprint of all samples
         path = self._cache_path(x) if cache and self.run is not None and known else None
         if path is not None and path.exists():
             return read_tensors(path)[0]["scores"]
         with side_by_side(len(self.nets), self.device) as each:
-            parts = [torch.stack(each(self._scores_of(batch), self.nets)) for batch in self._batches(x, batch_size)]
+            found = (self._scores_of(batch, any_size) for batch in self._batches(x, batch_size))
+            parts = [torch.stack(each(scores_of, self.nets)) for scores_of in found]
         if not parts:
             raise ValueError("x is empty: there is nothing to predict")
         scores = torch.cat(parts, 1)
@@ -341,10 +372,16 @@ class Ensemble:
             write_tensors(path, {"scores": scores})
         return scores
 
-    def _scores_of(self, batch: Tensor) -> Callable[[nn.Module], Tensor]:
+    def _check_shape(self, shape: tuple[int, ...], any_size: bool) -> None:
+        known = self.kept.config if self.kept is not None else None
+        config = known if self.run is None else self.run.config()
+        check_shape(shape, self.inputs.shape, any_size, own_name(config))
+
+    def _scores_of(self, batch: Tensor, any_size: bool = False) -> Callable[[nn.Module], Tensor]:
         """What gives one member's scores of a batch (B, ...), on the CPU."""
-        if tuple(batch.shape[1:]) != self.inputs.shape:
-            raise ValueError(f"samples must have shape {self.inputs.shape}, got {tuple(batch.shape[1:])}")
+        shape = tuple(batch.shape[1:])
+        if shape != self.inputs.shape:
+            self._check_shape(shape, any_size)
         strange = batch.isinf() if self.inputs.fills else ~batch.isfinite()
         if batch.is_floating_point() and bool(strange.any()):
             bad = int(strange.flatten(1).any(1).nonzero()[0])
@@ -356,7 +393,7 @@ class Ensemble:
         def scores(net: nn.Module) -> Tensor:
             return self.rule.scores(net, x).float().cpu()
 
-        return scores
+        return scores if shape == self.inputs.shape else saying_size(scores, shape)
 
     def _batches(self, x: Samples, size: int) -> Iterator[Tensor]:
         """Samples as stored, a batch at a time."""
@@ -389,10 +426,14 @@ class Ensemble:
             self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
         else:
             self.temperatures = [fit_variance(s, data.labels) for s in scores]
+        facts = {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()}
+        found = {"temperatures": self.temperatures, "held_out": facts}
         if self.run is not None:
-            facts = {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()}
-            write_json(self._calibration, {"temperatures": self.temperatures, "held_out": facts})
+            write_json(self._calibration, found)
             note_seen(self.run, calibrated=data)
+        else:
+            known = self.kept or Kept()
+            self.kept = replace(known, calibration=found, seen=noted(known.seen, calibrated=data))
         return self.temperatures
 
     def uncalibrate(self) -> None:
@@ -401,6 +442,8 @@ class Ensemble:
         if self.run is not None:
             self._calibration.unlink(missing_ok=True)
             note_seen(self.run, calibrated=None)
+        elif self.kept is not None:
+            self.kept = replace(self.kept, calibration=None, seen=noted(self.kept.seen, calibrated=None))
 
     def unseen(self, data: Samples) -> tuple[Data, Overlap]:
         """The samples of ``data`` that the run has used for nothing, and how many it has used.
@@ -420,12 +463,18 @@ class Ensemble:
         return known.subset(fresh.nonzero()[:, 0]), found
 
     def save(self, folder: str | Path) -> Path:
-        """Copy the run (configuration, weights, records, calibration; not the cached predictions) to ``folder``."""
-        if self.run is None:
-            raise ValueError("this ensemble was not made by fit or load: it has no run to save")
+        """Copy the run (configuration, weights, records, calibration; not the cached predictions) to ``folder``.
+
+        Networks that were trained elsewhere (``Ensemble.of``) become a run too, which ``credro.load(folder,
+        make_net=...)`` reads; ``make_net`` builds one of them.
+        """
         target = Path(folder)
-        if target.exists() and any(target.iterdir()):
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise FileExistsError(f"{target} is not empty: choose a new folder")
+        if self.run is None:
+            parts = Parts(self.nets, self.method, self.inputs, self.classes, self.device)
+            write_run(target, parts, self.kept or Kept())
+            return target
         shutil.copytree(
             self.run.folder, target, ignore=shutil.ignore_patterns("predictions", "lock"), dirs_exist_ok=True
         )

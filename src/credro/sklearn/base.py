@@ -31,7 +31,7 @@ from credro.methods import Method, make
 from credro.nets import MLP, GaussianNet, make_under_seed
 from credro.sklearn.inputs import dense, refuse_words
 from credro.sklearn.params import method_params, recipe_params, with_method_options, with_recipe_options
-from credro.sklearn.rows import exact_scores, plain, without_run
+from credro.sklearn.rows import exact_scores, plain
 from credro.training.recipe import Recipe
 from credro.training.train import FitWarning, pick_device
 
@@ -211,9 +211,9 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
                 **options,
             )
             self.records_, concerns = ensemble.records, ensemble.warnings
+            self.ensemble_ = ensemble if self.out else ensemble.without_run()  # the folder is about to go
         for text in concerns:
             warnings.warn(text, FitWarning, stacklevel=3)
-        self.ensemble_ = ensemble if self.out else without_run(ensemble)
         self.max_epistemic_ = math.inf if self.max_epistemic is None else float(self.max_epistemic)
 
     def _scores(self, X: Any) -> Tensor:

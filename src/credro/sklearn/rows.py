@@ -76,13 +76,6 @@ def standardised(data: Data) -> Data:
     return replace(data, mean=mean, std=tuple(s if s > 1e-6 * abs(m) else 1.0 for m, s in zip(mean, std, strict=True)))
 
 
-def without_run(ensemble: Ensemble) -> Ensemble:
-    """The ensemble by itself: the folder it was trained in is gone."""
-    alone = Ensemble(ensemble.nets, ensemble.method, ensemble.inputs, ensemble.classes, ensemble.device)
-    alone.temperatures = ensemble.temperatures
-    return alone
-
-
 def plain(value: Any) -> Any:
     """NumPy's numbers, which searches over parameters like to give, as Python's."""
     if isinstance(value, dict):

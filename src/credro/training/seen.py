@@ -62,13 +62,18 @@ def note_seen(run: Run, **uses: Data | None) -> None:
 
     Calibration replaces an earlier one. Samples that come out differently each time they are read have no content.
     """
-    known = read_seen(run)
+    write_tensors(seen_path(run), noted(read_seen(run), **uses))
+
+
+def noted(known: dict[str, Tensor], **uses: Data | None) -> dict[str, Tensor]:
+    """What is remembered, with further uses; one that is given as None is forgotten."""
+    known = dict(known)
     for use, data in uses.items():
         if data is not None and repeats(data):
             known[use] = torch.unique(data.content())
         else:
             known.pop(use, None)
-    write_tensors(seen_path(run), known)
+    return known
 
 
 def repeats(data: Data) -> bool:

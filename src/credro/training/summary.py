@@ -31,7 +31,7 @@ class Summary:
             "div",
             el("p", el("b", self.title), style="margin:.3em 0"),
             el("p", self._facts(), style="margin:.3em 0"),
-            self._members() if any(self.records) else None,
+            self._members() if self._known else None,
             *(
                 el("p", "⚠ " + text, style="border-left:3px solid #D55E00;padding-left:.6em;margin:.4em 0")
                 for text in self.warnings
@@ -39,12 +39,17 @@ class Summary:
             style="overflow-x:auto",
         )
 
+    @property
+    def _known(self) -> bool:
+        """Whether the members' training is on record."""
+        return any("train" in record for record in self.records)
+
     def _facts(self) -> str:
         names = ", ".join(cut(name) for name in self.classes[:CLASSES])
         if len(self.classes) > CLASSES:
             names += f" and {len(self.classes) - CLASSES:,} more"
         classes = f"classes: {names}" if self.classes else "predicts numbers"
-        trained = "" if any(self.records) else "; trained elsewhere, so that nothing is known of their fit"
+        trained = "" if self._known else "; trained elsewhere, so that nothing is known of their fit"
         return f"{cut(self.network, 80)}; samples of shape {self.shape}; {classes}{trained}"
 
     def _members(self) -> Html:

@@ -48,6 +48,8 @@ def trained(config: dict[str, Any] | None, assessment: Assessment, line: Line) -
     read += f" ({title})" if title.lower() != method_name(line.method).lower() else ""
     if config is None:
         return f"The probabilities of {members} are {read}."
+    if config["network"].get("given"):
+        return f"{members} ({config['network']['own']}) that were trained elsewhere are {read}."
     network = config["network"].get("name") or "a network of its owner's"
     data, epochs = config["data"], config["recipe"]["epochs"]
     rule = config["method"]["name"]
