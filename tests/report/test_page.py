@@ -20,10 +20,11 @@ from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, roc_auc_
 
 import credro
 from credro.data.base import Data
+from credro.data.spec import Column, DataSpec
 from credro.readouts import Prediction, ReadOut
 from credro.report.page.markup import el, embedded, join
 from credro.report.page.numbers import STEPS, between, class_rows, ends, in_turn, picks, rejection, shapes, ticks
-from credro.report.page.samples import as_image, encoded, values
+from credro.report.page.samples import as_image, encoded, picture, values
 from credro.report.page.write import PALETTE, write_report
 
 NASTY = "<script>alert('x')</script>"
@@ -603,3 +604,66 @@ def test_bars_tell_readings_apart(tmp_path):
         assert values == pytest.approx([scale * float(row[column]) for row in rows], abs=0.0101)
         widths = [float(w) for w in re.findall(r'width="([\d.]+)" height="10.0" class="interval"', part)]
         assert widths == pytest.approx([10 * v for v in values], abs=0.11)
+
+
+def photographs(folder: Path, count: int, orientation: int | None = None) -> Data:
+    """Files of 320 x 240 pixels, read at 16 x 16; a few files stand for many."""
+    draw, files = np.random.default_rng(0), []
+    for i in range(min(count, 12)):
+        ramp = np.linspace(0, 200, 320)[None, :, None] + np.linspace(0, 40, 240)[:, None, None]
+        pixels = (ramp + draw.normal(0, 12, (240, 320, 3))).clip(0, 255).astype(np.uint8)
+        tag = Image.Exif()
+        if orientation is not None:
+            tag[0x0112] = orientation
+        files.append(folder / f"photo {i}.jpg")
+        Image.fromarray(pixels).save(files[-1], quality=95, exif=tag)
+    paths = tuple(files[i % len(files)] for i in range(count))
+    small = torch.zeros(count, 3, 16, 16, dtype=torch.uint8)
+    return Data("photos", small, torch.arange(count) % 4, (3, 16, 16), tuple("abcd"), paths=paths)
+
+
+@pytest.mark.parametrize("orientation", [None, 3, 6])
+def test_pictures_come_from_the_files_sharp_and_upright(tmp_path, orientation):
+    data = photographs(tmp_path, 3, orientation)
+    uri, width, height = picture(data, 1)
+    assert uri.startswith("data:image/jpeg;base64,")
+    assert sorted((width, height)) == [144, 192]
+    assert (width > height) == (orientation != 6)
+    shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.partition("base64,")[2]))).convert("L"), float)
+    assert shown.shape == (height, width)
+    with Image.open(data.paths[1]) as image:
+        turn = {None: 0, 3: 180, 6: 270}[orientation]
+        wanted = np.asarray(
+            image.convert("L").rotate(turn, expand=True).resize((width, height), Image.Resampling.BOX), float
+        )
+    assert abs(shown - wanted).mean() < 4
+
+
+def test_a_file_that_is_gone_is_shown_as_it_is_stored(tmp_path):
+    data = photographs(tmp_path, 2)
+    data.paths[1].unlink()
+    assert picture(data, 1) == encoded(as_image(data.samples[1]))
+
+
+def test_a_page_of_photographs_stays_small(tmp_path):
+    data = photographs(tmp_path, 2000)
+    torch.manual_seed(0)
+    nets = [torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 4)) for _ in range(3)]
+    path = write_report(tmp_path / "r.html", nets, data, ood={name: data.subset(range(500)) for name in "xyz"})
+    assert path.read_text().count("data:image/jpeg") == 18 + 3 * 6
+    assert path.stat().st_size < 3 * 10**6
+
+
+def test_a_row_of_a_reader_names_its_categories():
+    columns = (Column("size"), Column("a=b"), Column("hue", ("red", "blue")), Column("kind", ("x",), other=False))
+    spec = DataSpec("t.csv", columns=columns)
+    names = tuple(f for c in columns for f in c.features)
+    data = Data("t", torch.zeros(1, 6), torch.zeros(1, dtype=torch.long), (6,), columns=names, spec=spec)
+    shown = values(data, torch.tensor([1.25, 1.0, 0.0, 1.0, 0.0, 1.0]))
+    assert shown == [("size", "1.25"), ("a=b", "1"), ("hue", "blue"), ("kind", "x")]
+    assert values(data, torch.tensor([2.0, 0.0, 0.0, 0.0, 1.0, 0.0])) == [
+        ("size", "2"),
+        ("a=b", "0"),
+        ("hue", "(other)"),
+        ("kind", "–"),
+    ]
