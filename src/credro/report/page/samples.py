@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from credro.data.base import Data
-from credro.data.readers.decode import eight_bits, open_image
+from credro.data.sheet import thumbnail
 from credro.readouts import Prediction
 from credro.report.page.charts import interval
 from credro.report.page.markup import Html, el, join
@@ -217,13 +217,14 @@ def values(data: Data, sample: Tensor) -> list[tuple[str, str]]:
 
 def picture(data: Data, n: int) -> tuple[str, int, int]:
     """Sample n as a data URI with its width and height: sharp from its file where it has one, else as it is stored."""
-    from PIL import Image
+    from PIL.Image import Resampling
 
-    if data.paths and data.paths[n].is_file():
-        image = eight_bits(open_image(data.paths[n]), data.shape[0])
-        image.thumbnail((LARGEST, LARGEST), Image.Resampling.LANCZOS)
-        return encoded(image)
-    return encoded(as_image(data.batch(torch.tensor([n]))[0]))
+    if not data.paths:
+        return encoded(as_image(data.batch(torch.tensor([n]))[0]))
+    image = thumbnail(data, n, LARGEST)
+    if image.width > LARGEST:
+        image = image.resize((LARGEST, max(1, round(image.height * LARGEST / image.width))), Resampling.LANCZOS)
+    return encoded(image)
 
 
 def as_image(sample: Tensor) -> Image.Image:
