@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("uq", "augmentation", "training", "costs", "regression")
+NAMES = ("uq", "augmentation", "training", "costs", "regression", "threshold")
 
 
 def main(names: list[str]) -> None:

@@ -8,6 +8,7 @@ import multiprocessing
 import shutil
 import sys
 import tempfile
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -19,8 +20,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
+from credro.data.again import Wanted, read_samples, spec_of_facts
 from credro.data.base import Data, as_data, as_data_of, as_tensor
-from credro.data.classes import Classes
+from credro.data.classes import Classes, list_classes
+from credro.data.load import load as read_set
+from credro.data.spec import DataSpec
+from credro.evaluation import SCORES, Threshold, score_of, threshold
 from credro.methods import METHODS, Method, make, method_of, shared_options
 from credro.objectives import PerSampleLoss, Rule
 from credro.readouts import GaussianPrediction, Prediction
@@ -30,13 +35,14 @@ from credro.training.diagnostics import warnings_for
 from credro.training.feed import Inputs, batches, holds_whole_numbers
 from credro.training.job import MakeNet, count_classes
 from credro.training.keep import Kept, Parts, build_members, check_members, in_words, write_run
+from credro.training.plan import planned
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
-from credro.training.seen import Overlap, SeenSamples, note_seen, noted, overlap
+from credro.training.seen import Overlap, SeenSamples, SeenWarning, note_seen, noted, overlap
 from credro.training.sizes import check_shape, own_name, saying_size
 from credro.training.summary import Summary
 from credro.training.threads import side_by_side
-from credro.training.train import net_factory, pick_device, train
+from credro.training.train import check_recipe, net_factory, pick_device, train
 
 Samples = Any
 """A tensor or array of samples, a ``Data``, a torch ``Dataset`` or a ``DataLoader``."""
@@ -56,6 +62,7 @@ def fit(
     threads: int = 0,
     device: str | torch.device = "auto",
     held_out: Samples | None = None,
+    early_stop: bool | None = None,
     calibrate: Samples | None = None,
     loss: PerSampleLoss | None = None,
     progress: str = "auto",
@@ -70,10 +77,12 @@ def fit(
         the classes, in order; ``ens.classes`` has their names, and ``pred.label`` counts them from 0.
     classes: their names in order, or how many there are (10: 0 to 9), where not all of them occur in train_set.
     method: a name (``credro list methods``) or ``credro.methods.make(name, option=...)``. members: M.
-    recipe: how to train; ``credro.Recipe()`` if not given. out: the run's folder; a temporary one if not given.
+    recipe: how to train; one that suits the data if not given. out: the run's folder; a temporary one if not given.
         A run that is already there goes on where it stopped; one with another configuration is refused.
     executor: "sequential", "processes", "stacked" or "auto". workers: processes. threads: per member.
-    held_out: watched while training and recorded. calibrate: held-out data for one temperature per member.
+    held_out: watched while training and recorded. early_stop: whether a member ends when its held-out loss no longer
+        falls, and keeps the weights of its best epoch; None: where no recipe is given, and as the recipe says. Without
+        ``held_out`` a part of train_set is set aside for it. calibrate: held-out data for one temperature per member.
     loss: any function (output, target) -> (B,) in place of the recipe's. progress: "auto", "bar", "plain" or "none".
     facts: anything else the run should remember. share: folders of other runs; a member that one of them has already
     trained in the same way is taken from there (CreDRO's last member is one of a deep ensemble's).
@@ -84,24 +93,32 @@ def fit(
             "`if __name__ == '__main__':`"
         )
     chosen = make(method) if isinstance(method, str) else method
-    data = as_data(train_set, classes=classes)
+    data = read_set(train_set) if isinstance(train_set, str | Path) else train_set
+    data = as_data(data, classes=classes)
     aside = None if calibrate is None else as_data_of(calibrate, data.classes, strict=True)
     if aside is not None:
         check_held_out(aside, count_classes(data), data.shape)
     keep = _Scratch() if out is None else None
     folder = keep.folder if keep is not None else Path(str(out))
+    watched = None if held_out is None else as_data_of(held_out, data.classes, strict=True)
+    if recipe is not None:
+        check_recipe(recipe)
+    plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
+    if progress != "none":
+        for line in (*data.notes, _in_short(plan.train), *plan.notes):
+            print(line, file=sys.stderr, flush=True)
     run = train(
         make_net,
-        data,
+        plan.train,
         chosen,
         members=members,
-        recipe=recipe or Recipe(),
+        recipe=plan.recipe,
         out=folder,
         executor=executor,
         workers=workers,
         threads=threads,
         device=device,
-        held_out=None if held_out is None else as_data_of(held_out, data.classes, strict=True),
+        held_out=plan.held_out,
         loss=loss,
         progress=progress,
         checkpoint_seconds=checkpoint_seconds,
@@ -164,12 +181,29 @@ def _outputs(nets: Iterable[nn.Module], x: Tensor) -> list[Tensor]:
         return [net(x) for net in nets]
 
 
+def _in_short(data: Data) -> str:
+    """``1,359 samples of shape (11,); 6 classes: 3, 4, 5, 6, 7, 8``."""
+    named = f"; {list_classes(data.classes)}" if data.classes else ""
+    return f"training on {len(data):,} samples of shape {data.shape}{named}"
+
+
 class _Scratch:
     """A temporary folder that goes quietly with the last ensemble that reads from it, or with the process."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="credro-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+def _is_image(x: Samples) -> bool:
+    """Whether ``x`` is one of Pillow's images, without importing Pillow."""
+    return type(x).__module__.partition(".")[0] == "PIL"
+
+
+def _are_files(x: Samples) -> bool:
+    """Whether ``x`` names files, or is one of Pillow's images or a list of them."""
+    first = x[0] if isinstance(x, list | tuple) and x else x
+    return isinstance(first, str | Path) or _is_image(first)
 
 
 def _holds_numbers(x: Samples) -> bool:
@@ -314,12 +348,14 @@ class Ensemble:
     def predict(self, x: Samples, *, batch_size: int = 512, cache: bool = True, any_size: bool = False) -> Prediction:
         """Members' probabilities, credal set and uncertainties of samples ``x``.
 
-        x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``.
+        x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``; or
+        files and images, read as the command line reads them (``read``): "a.jpg", ["a.jpg", "b.jpg"], "new.csv".
         Memory beyond the outputs (M, N, C) is that of one batch. cache: keep the outputs for a ``Data`` in the run.
         any_size: images of another height and width than the training set's go in as they are, where the network takes
         them (docs/networks.md); how sure its answers are there is for you to find out.
         """
         self._need_classes()
+        x = self.read(x) if _are_files(x) else x
         scores = self.scores(x, batch_size=batch_size, cache=cache, any_size=any_size)
         prediction = self.method.readout(self.probs(scores))
         return replace(prediction, classes=self.classes, samples=_sample_names(x), method=self.method.name)
@@ -330,6 +366,7 @@ class Ensemble:
         """The same for members that were trained on numbers: each gives a Gaussian, and the set is of mixtures."""
         if self.classes:
             raise ValueError(f"the members tell {len(self.classes)} classes apart: use predict")
+        x = self.read(x) if _are_files(x) else x
         scores = self.scores(x, batch_size=batch_size, cache=cache, any_size=any_size)
         prediction = self.method.readout.numbers(self.gaussians(scores))
         return replace(prediction, samples=_sample_names(x), method=self.method.name)
@@ -445,6 +482,30 @@ class Ensemble:
         elif self.kept is not None:
             self.kept = replace(self.kept, calibration=None, seen=noted(self.kept.seen, calibrated=None))
 
+    @property
+    def spec(self) -> DataSpec:
+        """How the data of the run was read; without one, nothing is known of it."""
+        if self.run is None:
+            return DataSpec("")
+        config = self.run.config()
+        plain = config["data"].get("spec")
+        return spec_of_facts(config.get("facts") or {}) if plain is None else DataSpec.from_json(plain)
+
+    @property
+    def wanted(self) -> Wanted:
+        """What samples must be like, for ``credro.data.again`` to read them."""
+        return Wanted(self.inputs.shape, self.classes, self.spec)
+
+    def read(self, x: Any, **options: Any) -> Data:
+        """Samples from files, as the command line reads them: a path or a list of them, or Pillow's images.
+
+        options: split, root, label, on_error of ``credro.data.again.read_samples``.
+        """
+        sets = read_samples(self.wanted, [x] if isinstance(x, str | Path) or _is_image(x) else list(x), **options)
+        if len(sets) != 1:
+            raise ValueError(f"x must be images, or one table, array or set; got {len(sets)} kinds: predict them apart")
+        return sets[0]
+
     def unseen(self, data: Samples) -> tuple[Data, Overlap]:
         """The samples of ``data`` that the run has used for nothing, and how many it has used.
 
@@ -461,6 +522,29 @@ class Ensemble:
                 f"{known.name}: {found}; what is measured on them says nothing of new samples. Take others"
             )
         return known.subset(fresh.nonzero()[:, 0]), found
+
+    def threshold(
+        self, held_out: Samples, *, max_error: float = 0.05, confidence: float = 0.95, score: str = "total"
+    ) -> Threshold:
+        """A threshold on uncertainty below which at most ``max_error`` of the answers are wrong (``credro.threshold``).
+
+        held_out: labelled samples of the distribution that is to come. Those that the run was trained, watched or
+        calibrated on would promise too much: they are left out with a ``SeenWarning``, and where none is left
+        ``SeenSamples`` is raised. Samples of a class that the members do not know count as wrong answers.
+        score: what is compared with the threshold, "total", "epistemic" or "confidence" (1 - max p). Errors are found
+        better by total than by epistemic uncertainty, which is for unfamiliar inputs (docs/evaluation.md).
+        ``choice.accepts(ens.predict(new))`` tells which new samples to answer.
+        """
+        if score not in SCORES:
+            raise ValueError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
+        data, found = self.unseen(held_out)
+        if found.used:
+            warnings.warn(f"{data.name}: {found}: left out", SeenWarning, stacklevel=2)
+        if data.labels.ndim != 1 or data.labels.is_floating_point():
+            raise ValueError(f"held_out must have class labels, one per sample; {data.name!r} has not")
+        prediction = self.predict(data)
+        right = prediction.label == data.labels
+        return threshold(score_of(prediction, score), right, max_error, confidence, score=score)
 
     def save(self, folder: str | Path) -> Path:
         """Copy the run (configuration, weights, records, calibration; not the cached predictions) to ``folder``.

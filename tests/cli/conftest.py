@@ -1,5 +1,3 @@
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,30 +7,12 @@ from credro.cli.app import run
 from credro.data import load
 
 
-class Shown(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def cli(capsys):
-    """The command line in this process: exit code, standard output, standard error."""
-
-    def call(*arguments):
-        capsys.readouterr()
-        code = run([str(a) for a in arguments])
-        return Shown(code, *capsys.readouterr())
-
-    return call
-
-
 @pytest.fixture(scope="session")
 def place(tmp_path_factory):
     """A folder with trained runs and samples in every form."""
     here = tmp_path_factory.mktemp("cli")
     common = ["--net", "mlp", "--members", "2", "--executor", "sequential", "--threads", "1"]
-    digits = [*common, "--data", "digits", "--epochs", "2", "--lr", "0.05"]
+    digits = [*common, "--data", "digits", "--epochs", "2", "--lr", "0.05", "--batch-size", "128", "--set", "warmup=0"]
     assert run(["train", *digits, "--calibrate", "100", "--out", str(here / "credro")]) == 0
     assert run(["train", *digits, "--method", "de", "--out", str(here / "de")]) == 0
 

@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import credro
+from credro.assess import assess
 from credro.data import corrupt_data, load
+from credro.training.seen import read_seen
 
 
 def test_one_table_of_two_runs(place, cli):
@@ -58,24 +61,100 @@ def test_strangers_of_one_name_are_told_apart(place, cli):
 
 
 def test_a_table_is_read_as_it_was_trained_on(place, cli):
+    """Of its eight rows those that were trained on do not count, whatever file they come in."""
+    whole, trained = (
+        credro.data.load(str(place / "table.csv"), label="outcome", drop=("id",)),
+        credro.load(place / "table"),
+    )
+    fresh, found = trained.unseen(whole.subset(range(232, 240)))
+    assert 0 < found.trained < 8
     shown = cli("evaluate", place / "table", "--data", place / "labelled.csv", "--json", "-")
     [run] = json.loads(shown.out)
-    assert run["samples"] == 8
+    assert (run["samples"], run["seen"]["trained"]) == (len(fresh), found.trained)
+    said = f"labelled: {found}: left out"
+    assert f"{found.trained} of 8 samples were trained on" in said
+    assert said in shown.err
+    assert shown.err.count(said) == 1
+    [kept] = json.loads(
+        cli("evaluate", place / "table", "--data", place / "labelled.csv", "--seen", "keep", "--json", "-").out
+    )
+    assert kept["samples"] == 8
+    assert "kept all the same, and the figures flatter the ensemble" in kept["notes"][0]
 
 
 def test_the_rest_of_a_file_is_what_the_run_has_not_seen(place, cli):
     shown = cli("evaluate", place / "table", "--json", "-")
     assert json.loads(shown.out)[0]["samples"] == 40
-    assert "the 40 samples that the run has not seen" in shown.err
+    assert "170 of 240 samples were trained on, 30 of 240 samples were watched while training: left out" in shown.err
 
 
 def test_other_classes_are_noted(place, cli):
     shown = cli("evaluate", place / "de", "--data", "fashion-mini-letters", "--limit", 9)
-    assert "its classes (A, B, C, ...) are not the run's (0, 1, 2, ...)" in shown.err
+    assert "its classes (A, B, C, ...) are not those that are known (0, 1, 2, ...)" in shown.err
 
 
-def test_training_samples_are_noted(place, cli):
-    assert "trained on these samples" in cli("evaluate", place / "credro", "--split", "train", "--limit", 50).err
+def test_training_samples_are_refused(place, cli, tmp_path):
+    """By content: a copy in another file is known as well."""
+    seen = load("digits", split="train").subset(range(60))
+    np.savez(tmp_path / "copy.npz", x=seen.samples[:, 0].numpy(), y=seen.labels.numpy())
+    for data in (["--split", "train", "--limit", 50], ["--data", tmp_path / "copy.npz"]):
+        shown = cli("evaluate", place / "de", *data)
+        assert (shown.code, shown.out) == (1, "")
+        assert "samples were trained on; what is measured on them says nothing of new samples" in shown.err
+        assert cli("evaluate", place / "de", *data, "--seen", "keep").code == 0
+
+
+def test_calibration_samples_are_left_out(place, cli, tmp_path):
+    ensemble, whole = credro.load(place / "credro"), load("digits", split="train")
+    calibrated = read_seen(ensemble.run)["calibrated"]
+    assert len(calibrated) == 100
+    held = whole.subset(torch.isin(whole.content(), calibrated).nonzero()[:, 0])
+    test = load("digits", split="test").subset(range(30))
+    x, y = torch.cat([held.samples, test.samples])[:, 0], torch.cat([held.labels, test.labels])
+    np.savez(tmp_path / "both.npz", x=x.numpy(), y=y.numpy())
+    shown = cli("evaluate", place / "credro", "--data", tmp_path / "both.npz", "--json", "-")
+    [run] = json.loads(shown.out)
+    assert (run["samples"], run["seen"]["calibrated"]) == (30, 100)
+    assert "both: 100 of 130 samples were calibrated on: left out" in shown.err
+
+
+def test_what_doubt_is_worth_is_always_shown(place, cli, tmp_path):
+    """Without --ood too: AUROC of errors and accuracy at 90 % for three scores, against scikit-learn."""
+    shown = cli(
+        "evaluate", place / "de", "--methods", "de,crewra", "--json", tmp_path / "r.json", "--csv", tmp_path / "r.csv"
+    )
+    assert "Finding errors" in shown.out
+    assert "for unfamiliar inputs" in shown.out.splitlines()[-1]
+    [run] = json.loads((tmp_path / "r.json").read_text())
+    row = next(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    test = load("digits", split="test")
+    found = credro.load(place / "de").predict(test, cache=False)
+    wrong = (found.label != test.labels).numpy()
+    scores = {"epistemic": found.epistemic, "total": found.total, "1 - max p": 1 - found.mean.amax(1)}
+    table = [line.split() for line in shown.out.splitlines() if line.startswith("de ")][-1]
+    for i, (name, score) in enumerate(scores.items()):
+        errors = run["lines"][0]["errors"][name]
+        expected = roc_auc_score(wrong, score.numpy())
+        assert errors["auroc"] == pytest.approx(expected, abs=1e-6)
+        assert float(row[f"error_auroc:{name}"]) == errors["auroc"]
+        assert table[1 + i] == f"{100 * expected:.2f}"
+        kept = np.argsort(score.numpy(), kind="stable")[:450]
+        assert errors["accuracy_at_90"] == pytest.approx(1 - wrong[kept].mean(), abs=3e-3)  # ties are averaged
+        assert table[7 + i] == f"{100 * errors['accuracy_at_90']:.2f}"
+
+
+def test_samples_of_unknown_classes_are_an_ood_set(place, cli, tmp_path):
+    test = load("digits", split="test").subset(range(40))
+    names = np.array([f"{k}" for k in test.labels.tolist()])
+    names[:7] = "letter"
+    np.savez(tmp_path / "some.npz", x=test.samples[:, 0].numpy(), y=names)
+    ensemble = credro.load(place / "de")
+    found = assess(ensemble, (test.samples, names.tolist()), methods=["de"])
+    assert (found.samples, found.unknown, found.ood) == (33, 7, {"unknown classes": 7})
+    prediction = ensemble.predict(test.samples)
+    assert found["de"].accuracy == accuracy_score(test.labels[7:], prediction.label[7:])
+    eu = np.concatenate([prediction.epistemic[7:], prediction.epistemic[:7]])
+    assert found["de"].ood["unknown classes"].auroc == pytest.approx(roc_auc_score(np.arange(40) >= 33, eu))
 
 
 def test_an_ensemble_of_ones_own(place, cli, tmp_path):
@@ -92,7 +171,7 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path):
     assert [line["method"] for line in run["lines"]] == ["de", "crewra"]
     assert run["lines"][0]["accuracy"] == accuracy_score(labels, probs.mean(0).argmax(1))
     both = cli("evaluate", place / "de", *own, "--methods", "de", "--limit", 30).out
-    assert [line.split()[0] for line in both.splitlines()[-2:]] == ["de", "p"]
+    assert [line.split()[0] for line in both.splitlines() if "  de  " in line] == ["de", "p"] * 2  # in both tables
     np.save(tmp_path / "names.npy", np.array(["a", "b", "c"] * 10))
     assert "labels must hold class numbers from 0" in cli("evaluate", *own[:3], tmp_path / "names.npy").err
     np.save(tmp_path / "bad.npy", far[:3])
@@ -116,6 +195,7 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path):
         (["{}/table", "--data", "{}/lacking.csv"], 1, "has no column 'size', which the run was trained on"),
         (["{}/table", "--data", "{}/unlabelled.csv"], 1, "--label must be a column of"),
         (["{}/de", "--data", "fashion-mini-letters", "--split", "train"], 1, "split of 'fashion-mini-letters'"),
+        (["{}/de", "--seen", "yes"], 2, "--seen must be one of drop, keep, got 'yes'"),
         (["{}/de", "--limit", "0"], 2, "--limit must be at least 1"),
         (["{}/de", "--ood-probs", "far=q.npy"], 2, "--ood-probs goes with --probs"),
         (["--probs", "p.npy", "--labels", "y.npy", "--ood", "svhn"], 2, "--ood needs a RUN"),

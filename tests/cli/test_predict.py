@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ import torch
 from PIL import Image
 
 import credro
+from credro.cli.rows import write_csv
 from credro.data import load
+from credro.training.seen import overlap
+from tests.training.common import trained
 
 
 def rows(text):
@@ -107,18 +111,115 @@ def test_abstention_by_a_threshold(place, cli, truth):
     assert [r["abstain"] == "yes" for r in table] == (truth.epistemic > middle).tolist()
 
 
-def test_abstention_by_a_shown_error(place, cli):
+def test_abstention_by_total_uncertainty(place, cli, truth):
+    middle = float(truth.total.median())
+    common = ("predict", place / "credro", place / "new.npz", "--abstain-above", middle)
+    table = rows(cli(*common, "--score", "total").out)
+    assert [r["abstain"] == "yes" for r in table] == (truth.total > middle).tolist()
+    unsure = rows(cli(*common[:-1], 0.3, "--score", "confidence").out)
+    assert [r["abstain"] == "yes" for r in unsure] == (1 - truth.mean.amax(1) > 0.3).tolist()
+
+
+@pytest.mark.parametrize(("score", "most"), [("total", 0.14), ("epistemic", 0.185), ("confidence", 0.14)])
+def test_abstention_by_a_shown_error(place, cli, score, most):
+    """Total uncertainty is what errors are looked for with, unless another score is named."""
     common = ("predict", place / "credro", place / "new.npz", "--held-out", place / "held.npz", "--format", "json")
-    shown = cli(*common, "--max-error", 0.5)
+    shown = cli(*common, "--max-error", most, *([] if score == "total" else ["--score", score]))
+    assert shown.code == 0
     ensemble, held = credro.load(place / "credro"), load("digits", split="test").subset(range(5, 500))
     found = ensemble.predict(held, cache=False)
-    chosen = credro.threshold(found.epistemic, found.label == held.labels, 0.5)
+    values = {"total": found.total, "epistemic": found.epistemic, "confidence": 1 - found.mean.amax(1)}[score]
+    chosen = credro.threshold(values, found.label == held.labels, most, score=score)
+    assert chosen.found
+    assert chosen.threshold < np.inf
     assert chosen.note in shown.err
     table = json.loads(shown.out)
-    assert [r["abstain"] for r in table] == [r["eu"] >= chosen.threshold for r in table]
+    new = [r["tu"] if score == "total" else r["eu"] if score == "epistemic" else 1 - r["probability"] for r in table]
+    assert [r["abstain"] for r in table] == [value >= chosen.threshold for value in new]
+
+
+def test_no_threshold_is_exit_code_3_with_what_would_help(place, cli):
+    """All rows are there, all abstain, and the remedy can be typed."""
+    common = ("predict", place / "credro", place / "new.npz", "--held-out", place / "held.npz")
     never = cli(*common, "--max-error", 0.0001)
+    assert never.code == 3
     assert "no threshold" in never.err
-    assert all(r["abstain"] for r in json.loads(never.out))
+    assert "even without an error, 29,956 samples are needed, got 495" in never.err
+    assert "every row abstains" in never.err
+    assert [r["abstain"] for r in rows(never.out)] == ["yes"] * 5
+    reachable = re.search(r"these show --max-error ([\d.]+)", never.err).group(1)
+    assert cli(*common, "--max-error", reachable).code == 0
+
+
+def test_held_out_samples_must_be_unseen(place, cli, tmp_path):
+    """By content, under another name: trained samples are left out with a count, and nothing but them is refused."""
+    test, train = load("digits", split="test").subset(range(5, 300)), load("digits", split="train").subset(range(400))
+    ensemble = credro.load(place / "credro")
+    found, _ = overlap(ensemble.run, train)
+    for name, parts in {"mixed": (test, train), "old": (train,)}.items():
+        x, y = (torch.cat([getattr(p, kind) for p in parts]) for kind in ("samples", "labels"))
+        np.savez(tmp_path / f"{name}.npz", x=x[:, 0].numpy(), y=y.numpy())
+    common = ("predict", place / "credro", place / "new.npz", "--max-error", 0.5)
+    shown = cli(*common, "--held-out", tmp_path / "mixed.npz")
+    assert (
+        f"{found.trained} of 695 samples were trained on, {found.calibrated} of 695 samples were calibrated"
+        in shown.err
+    )
+    assert "295 of 295 accepted" in shown.err
+    refused = cli(*common, "--held-out", tmp_path / "old.npz")
+    assert (refused.code, refused.out) == (1, "")
+    assert "what is measured on them says nothing of new samples" in refused.err
+
+
+def test_all_columns(place, cli, truth):
+    shown = cli("predict", place / "credro", place / "new.npz", "--columns", "all")
+    table = rows(shown.out)
+    assert list(table[0])[:10] == list(rows(cli("predict", place / "credro", place / "new.npz").out)[0])
+    assert list(table[0])[10:13] == ["p:0", "lower:0", "upper:0"]
+    low, high = truth.probs.amin(0), truth.probs.amax(0)
+    for kind, values in {"p": truth.mean, "lower": low, "upper": high}.items():
+        got = np.array([[r[f"{kind}:{k}"] for k in range(10)] for r in table], dtype=np.float32)
+        np.testing.assert_allclose(got, values, rtol=1e-5, atol=1e-8)
+
+
+def test_cells_are_safe_and_come_back_as_they_were(tmp_path):
+    """Names with commas, bars, quotes and formulas; numbers in single precision; rows of files that cannot be read."""
+    odd = ["a,b", 'say "x"', "=1+1", "-1", "p|q", "new\nline"]
+    value = float(np.float32(1) / np.float32(3))
+    made = [
+        {"sample": "@home.png", "label": name, "eu": value, "abstain": None, "possible": [name, "other"]}
+        for name in odd
+    ]
+    made.append({"sample": "bad.png", "error": "truncated"})
+    file = io.StringIO()
+    write_csv(file, iter(made), ["sample", "label", "eu", "abstain", "possible", "p:=x", "error"])
+    table = rows(file.getvalue())
+    assert [r["label"] for r in table[:-1]] == ["a,b", 'say "x"', "'=1+1", "-1", "p|q", "new\nline"]
+    assert table[4]["possible"] == "p\\|q|other"
+    assert {np.float32(r["eu"]) for r in table[:-1]} == {np.float32(value)}
+    assert table[0]["sample"] == "'@home.png"
+    assert table[-1] == {**dict.fromkeys(table[-1], ""), "sample": "bad.png", "error": "truncated"}
+
+
+def test_a_run_that_predicts_numbers(tmp_path, cli):
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(120, 3, generator=draw)
+    ensemble = trained(
+        "mlp", (x, x[:, 0] * 2), tmp_path / "run", members=3, recipe=credro.Recipe(epochs=3, loss="gaussian_nll")
+    )
+    np.savez(tmp_path / "new.npz", x=x[:6].numpy())
+    table = rows(cli("predict", tmp_path / "run", tmp_path / "new.npz", "--abstain-above", 0.5).out)
+    assert list(table[0]) == ["sample", "mean", "std", "lower", "upper", "eu", "au", "tu", "abstain"]
+    found = ensemble.predict_numbers(x[:6])
+    lower, upper = found.interval(0.9)
+    expected = {"mean": found.mean, "std": found.std, "lower": lower, "upper": upper, "eu": found.epistemic}
+    for column, values in expected.items():
+        np.testing.assert_allclose([float(r[column]) for r in table], values, rtol=1e-5, atol=1e-6)
+    assert [r["abstain"] == "yes" for r in table] == (found.epistemic > 0.5).tolist()
+    wrong = cli(
+        "predict", tmp_path / "run", tmp_path / "new.npz", "--max-error", 0.1, "--held-out", tmp_path / "new.npz"
+    )
+    assert (wrong.code, "the run predicts numbers" in wrong.err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +233,13 @@ def test_abstention_by_a_shown_error(place, cli):
         (["{}/table", "{}/new.npz"], 1, "the ensemble takes (5,)"),
         (["{}/table", "{}/lacking.csv"], 1, "has no column 'size'"),
         (["{}/credro", "{}/new.npz", "--method", "bayes"], 2, "--method must be one of de"),
+        (["{}/credro", "{}/new.npz", "--columns", "many"], 2, "--columns must be one of short, all"),
+        (["{}/credro", "{}/new.npz", "--score", "total"], 2, "--score goes with --abstain-above or --max-error"),
+        (
+            ["{}/credro", "{}/new.npz", "--abstain-above", "1", "--score", "doubt"],
+            2,
+            "--score must be one of epistemic, total, confidence, got 'doubt'",
+        ),
         (["{}/credro", "{}/new.npz", "--format", "xml"], 2, "--format must be one of csv, json"),
         (["{}/credro", "{}/new.npz", "--max-error", "0.1"], 2, "--max-error and --held-out go together"),
         (["{}/credro", "{}/new.npz", "--max-error", "2", "--held-out", "x"], 2, "--max-error must lie in (0, 1)"),
@@ -139,7 +247,7 @@ def test_abstention_by_a_shown_error(place, cli):
         (
             ["{}/credro", "{}/new.npz", "--max-error", "0.1", "--held-out", "digits", "--held-out-split", "train"],
             1,
-            "the run was trained on these samples",
+            "1,197 of 1,297 samples were trained on",
         ),
     ],
 )

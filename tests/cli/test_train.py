@@ -8,13 +8,15 @@ import pytest
 from PIL import Image
 
 import credro
-from credro.cli.train import _size
+from credro.cli.readers import image_size
 from credro.data import limit, load
+from credro.data.spec import Column, DataSpec
 from credro.training.run import Run
 
 
 def test_the_members_fit_is_shown(place, cli):
     shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 2, "--epochs", 2, "--lr", 0.05,
+                "--batch-size", 128, "--set", "warmup=0",
                 "--calibrate", 100, "--executor", "sequential", "--threads", 1, "--out", place / "credro")  # fmt: skip
     assert shown.code == 0  # it was finished, and is again
     lines = shown.out.splitlines()
@@ -33,17 +35,18 @@ def test_calibration_samples_are_not_trained_on(place):
 
 
 def test_a_run_remembers_how_its_data_was_read(place):
-    facts = Run(place / "table").config()["facts"]
-    assert facts["columns"] == ["size", "colour=blue", "colour=green", "colour=red", "colour=(other)"]
-    assert (facts["label"], facts["limit"]) == ("outcome", 200)
+    spec = DataSpec.from_json(Run(place / "table").config()["data"]["spec"])
+    assert spec.columns == (Column("size"), Column("colour", ("blue", "green", "red")))
+    assert (spec.label, spec.source) == ("outcome", str(place / "table.csv"))
 
 
 def test_another_configuration_is_refused_with_the_difference(place, cli):
     shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 3, "--epochs", 2, "--lr", 0.05,
+                "--batch-size", 128, "--set", "warmup=0",
                 "--calibrate", 100, "--executor", "sequential", "--threads", 1, "--out", place / "credro")  # fmt: skip
     assert shown.code == 1
-    assert "members: 2 there, 3 now" in shown.err
-    assert shown.err.count("\n") == 1
+    assert "members: 2 there, 3 now" in shown.err.splitlines()[-1]
+    assert [line for line in shown.err.splitlines() if line.startswith("credro: ")] == shown.err.splitlines()[-1:]
 
 
 @pytest.mark.parametrize(
@@ -90,12 +93,14 @@ def test_a_table_says_in_options_what_to_do(place, cli, tmp_path):
 
 def test_numbers_are_not_taken_for_classes(cli, tmp_path):
     (tmp_path / "prices.csv").write_text("rooms,price\n" + "".join(f"{i % 5},{i + 0.5}\n" for i in range(20)))
-    shown = cli(
-        "train", "--data", tmp_path / "prices.csv", "--label", "price", "--net", "mlp", "--out", tmp_path / "run"
-    )
+    common = ("train", "--data", tmp_path / "prices.csv", "--label", "price", "--epochs", 2, "--members", 2)
+    shown = cli(*common, "--executor", "sequential", "--threads", 1, "--out", tmp_path / "run")
+    assert shown.code == 0
+    assert credro.load(tmp_path / "run").classes == ()
+    assert Run(tmp_path / "run").config()["recipe"]["loss"] == "gaussian_nll"
+    shown = cli(*common, "--method", "crede", "--out", tmp_path / "other")
     assert shown.code == 1
-    assert "labels are numbers such as 0.5, and the command line knows classes only" in shown.err
-    assert not (tmp_path / "run").exists()
+    assert "method 'crede' is for classes; these predict numbers" in shown.err
 
 
 def test_own_photographs_from_training_to_labels(cli, tmp_path):
@@ -118,4 +123,4 @@ def test_own_photographs_from_training_to_labels(cli, tmp_path):
 
 
 def test_size():
-    assert (_size(None), _size("64"), _size("48x64")) == (None, (64, 64), (48, 64))
+    assert (image_size(None), image_size("64"), image_size("48x64")) == (None, (64, 64), (48, 64))

@@ -7,9 +7,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import auc
+from sklearn.metrics import auc, roc_auc_score
 
-from credro.evaluation import accuracy_rejection, rejection_for, risk_coverage
+from credro.evaluation import accuracy_rejection, error_detection, rejection_for, risk_coverage
 
 samples = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.5, 2.0])), min_size=1, max_size=40)
 
@@ -50,6 +50,38 @@ def test_against_every_order_of_the_ties(pairs):
         reached = [i / n for i, a in enumerate(kept[::-1]) if a >= Fraction(str(target))]
         found = rejection_for(correct, eu, target)
         assert found == reached[0] if reached else math.isnan(found)
+
+
+@given(samples)
+@settings(max_examples=80, deadline=None)
+def test_error_detection_against_scikit_learn(pairs):
+    correct, score = split(pairs)
+    found = error_detection(correct, score)
+    if 0 < correct.sum() < len(correct):
+        assert found.auroc == pytest.approx(roc_auc_score(~correct, score), abs=1e-12)
+    else:
+        assert math.isnan(found.auroc)  # nothing to find, or nothing to tell it from
+    assert found.area == accuracy_rejection(correct, score).area
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.5])), min_size=1, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_accuracy_at_90_percent_against_every_order_of_the_ties(pairs):
+    kept = next(k for k in range(1, len(pairs) + 1) if 10 * k >= 9 * len(pairs))
+    assert error_detection(*split(pairs)).accuracy_at_90 == float(every_order(pairs)[kept - 1])
+
+
+def test_ninety_of_a_hundred():
+    """Ten wrong ones: all with the largest score, then all with the smallest."""
+    correct, score = np.arange(100) < 90, np.arange(100.0)
+    best, worst = error_detection(correct, score), error_detection(correct, -score)
+    assert (best.auroc, best.accuracy_at_90) == (1, 1)
+    assert (worst.auroc, worst.accuracy_at_90) == (0, 80 / 90)
+    assert error_detection(torch.from_numpy(correct), torch.from_numpy(score)) == best
+    with pytest.raises(TypeError, match="score must hold real numbers, got bool"):
+        error_detection(score, correct)
+    with pytest.raises(ValueError, match="correct and score must have the same length, got 99 and 100"):
+        error_detection(correct[1:], score)
 
 
 @given(samples, st.randoms(use_true_random=False))

@@ -39,13 +39,16 @@ app.add_typer(data.build(), name="data")
 
 INTERRUPTED = 130  # as a shell reports the signal
 
+ARGUMENT = re.compile(
+    r"\b(label|group|drop|keep|missing|categories|task|classes|x|y|layout|header|deep|size|on_error|split|seen|early_stop)="
+    r"(\((?:'[^']*'(?:, |,)?)+\)|\(\w+, \w+\)|'[^']*'|[^\s,;:)]+)"
+)
+"""An argument of Python in a message, as ``missing='?'``: the option of that name takes the same."""
+
 IN_OPTIONS = (
-    (r"drop=\('([^']*)',\)", r"--drop \1"),
-    (r"size=\(height, width\)", "--size HEIGHTxWIDTH"),
     (r"\blabel must be", "--label must be"),
     (r"root=\.\.\.", "--root DIR"),
     (r"give held_out$", "name a split with --held-out"),
-    (r"missing='keep' leaves such values as NaN", "fill in such values or remove these rows"),
     (
         r"shape must be \(channels, height, width\), got (\(\d+,\))",
         r"samples of shape \1 are no images: take --net mlp",
@@ -130,7 +133,21 @@ def one_line(text: str) -> str:
     parts = [part.strip() for part in text.splitlines() if part.strip()]
     for pattern, typed in IN_OPTIONS:
         parts = [re.sub(pattern, typed, part) for part in parts]
+    parts = [ARGUMENT.sub(_typed, part) for part in parts]
     return "".join(p + (" " if p.endswith((":", ",", ";")) else "; ") for p in parts[:-1]) + "".join(parts[-1:])
+
+
+def _typed(argument: re.Match[str]) -> str:
+    """``drop=('id', 'date')`` as ``--drop id,date``, ``header=False`` as ``--no-header``."""
+    name, value = argument[1].replace("_", "-"), argument[2]
+    if value in ("True", "False") or (name == "early-stop" and value == "0"):
+        return f"--{'no-' * (value != 'True')}{name}"
+    if value == "(height, width)":
+        return f"--{name} HEIGHTxWIDTH"
+    inside = ",".join(re.findall(r"'([^']*)'", value)) or value.strip("()").replace(" ", "")
+    inside = inside.replace(",", "x") if name == "size" else inside
+    plain = re.fullmatch(r"[\w.,/=|-]*\w", inside) is not None or inside == "..."
+    return f"--{name} {inside if plain else repr(inside)}"
 
 
 def _fail(message: str, code: int) -> int:

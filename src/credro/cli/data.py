@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credro.cli import readers
 from credro.cli.options import Misuse, Root, one_of
 
 if TYPE_CHECKING:
@@ -105,23 +106,44 @@ def show_set(
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the reader; repeat it."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Another option of the reader; repeat it."),
     ] = None,
+    label: readers.Label = None,
+    group: readers.Group = None,
+    drop: readers.Drop = None,
+    keep: readers.Keep = None,
+    missing: readers.Missing = None,
+    categories: readers.Categories = None,
+    task: readers.Task = None,
+    classes: readers.Classes = None,
+    x: readers.XArray = None,
+    y: readers.YArray = None,
+    layout: readers.Layout = None,
+    header: readers.Header = None,
+    size: readers.Size = None,
+    on_error: readers.OnError = None,
+    deep: readers.Deep = None,
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
 ) -> None:
-    """Show what is in a set, and a sheet of its images.
+    """Show what is in a set and how it is read.
 
-    Count, shape, classes and groups. DATA is a name, or the path of a folder, .npz, .csv or .parquet.
+    Count, shape, classes and groups; what was taken for header, label and
+    features, what is dropped and why. DATA is a name, or the path of a folder,
+    .npz, .csv or .parquet. The options are those of credro train.
 
     \b
     Examples:
       credro data show digits --sheet digits.png
       credro data show cifar10-c --set corruption=fog --set severity=3
-      credro data show patients.csv --set label=outcome --json
+      credro data show patients.csv --label outcome --missing '?' --json
     """
     from credro.data.load import load
 
-    data = load(name, split=split, root=root, **_options(option or []))
+    reader = readers.reader_options(
+        label=label, group=group, drop=drop, keep=keep, missing=missing, categories=categories, task=task,
+        classes=classes, x=x, y=y, layout=layout, header=header, size=size, on_error=on_error, deep=deep,
+    )  # fmt: skip
+    data = load(name, split=split, root=root, **{**_options(option or []), **reader})
     typer.echo(json.dumps(facts(data), indent=2) if as_json else "\n".join(describe(data)))
     if sheet is not None:
         from credro.data.sheet import contact_sheet
@@ -139,6 +161,11 @@ def facts(data: Data) -> dict[str, Any]:
         known["classes"] = _named(data.labels.tolist(), data.classes)
     if data.groups is not None:
         known["groups"] = _named(data.groups.tolist(), data.group_names)
+    known["notes"] = list(data.notes)
+    if data.spec is not None:
+        known["read"] = data.spec.to_json()
+    if data.bad:
+        known["bad"] = {str(bad.path): bad.problem for bad in data.bad}
     return known
 
 
@@ -147,7 +174,7 @@ def _named(values: list[int], names: tuple[str, ...]) -> dict[str, int]:
     return {names[v] if v < len(names) else str(v): n for v, n in sorted(Counter(values).items())}
 
 
-def describe(data: Data) -> list[str]:
+def describe(data: Data, most: int = 40) -> list[str]:
     """A set in a few lines."""
     import torch
 
@@ -165,7 +192,10 @@ def describe(data: Data) -> list[str]:
     if data.groups is not None:
         lines.append(f"groups   {len(set(data.groups.tolist()))}")
         lines += _counts(data.groups.tolist(), data.group_names)
-    return lines
+    if data.columns:
+        shown = ", ".join(data.columns[:most]) + (f", ... {data.columns[-1]}" if len(data.columns) > most else "")
+        lines.append(f"features {len(data.columns)}: {shown}")
+    return [*lines, *(f"note     {note}" for note in data.notes)]
 
 
 def _counts(values: list[int], names: tuple[str, ...], most: int = 20) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, at_least, check_device, status
+from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of, status
 
 if TYPE_CHECKING:
     from credro.assess import Assessment
@@ -34,6 +35,9 @@ def evaluate(
         int | None, typer.Option(metavar="N", help="Only so many samples of each set, by a seeded shuffle.")
     ] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
+    seen: Annotated[
+        str, typer.Option(metavar="drop|keep", help="Samples that the run was trained or calibrated on.")
+    ] = "drop",
     probs: Annotated[
         Path | None, typer.Option(metavar="NPY", help="Your own ensemble: probabilities (M, N, C).")
     ] = None,
@@ -52,9 +56,11 @@ def evaluate(
 ) -> None:
     """Measure accuracy, calibration and how well doubt works.
 
-    Every method that can read a run's members is a line of one table. All in per
-    cent; AUROC is the chance that an OOD sample has a larger epistemic uncertainty
-    than an ID sample.
+    Every method that can read a run's members is a line of two tables, in per cent.
+    First accuracy, calibration (ECE) and OOD detection: AUROC is the chance that an
+    OOD sample has a larger epistemic uncertainty (EU) than an ID sample. Then what
+    EU, total uncertainty and 1 - max p are worth for finding errors: AUROC of wrong
+    against right, area under accuracy-rejection, accuracy of the most certain 90 %.
 
     \b
     Examples:
@@ -72,11 +78,20 @@ def evaluate(
     if ood_probs and probs is None:
         raise Misuse("--ood-probs goes with --probs, your own ensemble; --ood is for a RUN")
     at_least(1, limit=limit)
+    one_of("--seen", seen, ("drop", "keep"))
     check_device(device)
+    from credro.training.run import Run
+
     wanted = [m.strip() for m in methods.split(",")] if methods else None
     _check_methods(wanted)
+    if runs and not any(Run(run).config()["classes"] for run in runs):
+        if probs is not None or ood or csv_ is not None:
+            raise Misuse("--probs, --ood and --csv are for classes; these runs predict numbers")
+        _numbers(runs, wanted, data, split, limit, label, seen, json_, root, device)
+        return
     with status() as say:
         common: dict[str, Any] = {"data": data, "split": split, "ood": ood or [], "limit": limit, "label": label}
+        common["seen"] = seen
         found = [_run(run, say, wanted, root=root, device=device, **common) for run in _named(runs or [])]
         if probs is not None and labels is not None:
             found.append(_own(probs, labels, ood_probs or [], wanted))
@@ -89,6 +104,38 @@ def evaluate(
         _write(csv_, lambda file: _rows(file, found))
 
 
+def _numbers(
+    runs: list[Path],
+    wanted: list[str] | None,
+    data: str | None,
+    split: str | None,
+    limit: int | None,
+    label: str | None,
+    seen: str,
+    json_: Path | None,
+    root: Path | None,
+    device: str,
+) -> None:
+    """The table of runs that predict numbers."""
+    from credro.assess import SeenWarning, assess_numbers, number_layout
+    from credro.cli.inputs import read_id
+    from credro.ensemble import load
+
+    found = []
+    for name, folder in _named(runs):
+        ensemble = load(folder, device=device)
+        known = read_id(ensemble, data, split, root, first=limit, label=label)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SeenWarning)
+            found.append(assess_numbers(ensemble, known, wanted, name=name, seen=seen))
+        for note in found[-1].notes:
+            print(f"note: {name}: {note}", file=sys.stderr)
+    if str(json_) != "-":
+        typer.echo(f"ID: {found[0].data}, {found[0].samples:,} samples\n\n{number_layout(found)}")
+    if json_ is not None:
+        _write(json_, lambda file: file.write(json.dumps([a.to_dict() for a in found], indent=2) + "\n"))
+
+
 def _named(runs: list[Path]) -> list[tuple[str, Path]]:
     """Runs by the names of their folders, or by the whole path where these are the same."""
     names = [run.name for run in runs]
@@ -96,7 +143,6 @@ def _named(runs: list[Path]) -> list[tuple[str, Path]]:
 
 
 def _check_methods(wanted: list[str] | None) -> None:
-    from credro.cli.options import one_of
     from credro.methods import METHODS
 
     for method in wanted or []:
@@ -113,10 +159,11 @@ def _run(
     ood: list[str],
     limit: int | None,
     label: str | None,
+    seen: str,
     root: Path | None,
     device: str,
 ) -> Assessment:
-    from credro.assess import assess
+    from credro.assess import SeenWarning, assess
     from credro.cli.inputs import read_id, read_strangers
     from credro.ensemble import load
     from credro.methods import reading
@@ -127,7 +174,11 @@ def _run(
     known = read_id(ensemble, data, split, root, first=limit, label=label)
     strangers = read_strangers(ensemble, ood, known, root, first=limit)
     readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
-    return assess(ensemble, known, strangers, readable, name=name, say=lambda text: say(f"{name}: {text}"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeenWarning)  # they are among the notes, which are printed with the run's name
+        return assess(
+            ensemble, known, strangers, readable, name=name, seen=seen, say=lambda text: say(f"{name}: {text}")
+        )
 
 
 def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) -> Assessment:
@@ -140,16 +191,19 @@ def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) ->
 
 
 def _print(found: list[Assessment], *, to_terminal: bool) -> None:
-    """Warnings to standard error, the table to standard output unless a program reads that."""
-    from credro.assess import layout
+    """Warnings to standard error, the tables to standard output unless a program reads that."""
+    from credro.assess import error_layout, layout, worth
 
     for a in found:
-        for warning in a.warnings:
-            print(f"note: {a.name}: {warning}", file=sys.stderr)
+        for text in (*a.notes, *a.warnings):
+            print(f"note: {a.name}: {text}", file=sys.stderr)
     if to_terminal:
         for what in dict.fromkeys(f"{a.data}, {a.samples:,} samples" for a in found):
             typer.echo(f"ID: {what}")
-        typer.echo("\n" + layout([a for a in found if a.lines]))
+        measured = [a for a in found if a.lines]
+        typer.echo("\n" + layout(measured))
+        typer.echo("\nFinding errors: AUROC, area under accuracy-rejection, accuracy at 90 % coverage\n")
+        typer.echo(error_layout(measured) + "\n\n" + worth(measured))
 
 
 def _rows(file: Any, found: list[Assessment]) -> None:

@@ -134,7 +134,8 @@ def _own(
     root: Path | None,
 ) -> list[str]:
     """Write the report on the probabilities of somebody's own ensemble."""
-    from credro.cli.inputs import named_arrays, npy, some_split
+    from credro.cli.inputs import named_arrays, npy
+    from credro.data.again import some_split
     from credro.report.page.gather import gather
     from credro.report.page.write import write_page
 
@@ -144,7 +145,7 @@ def _own(
     if labels is not None:
         truth: Any = npy(labels)
     else:
-        truth = some_split(str(data), split, root, {} if label is None else {"label": label})[0]
+        truth = some_split(str(data), split, root, {} if label is None else {"label": label})
     found = gather(npy(probs), truth, ood=strangers, method=method, name=probs.stem)
     write_page(out, found)
     return found.against

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import shutil
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credro.cli import readers
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, checking_options, one_of, settings
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from credro.data import Data
     from credro.ensemble import Ensemble
 
 
 def train(
     data: Annotated[str, typer.Option(metavar="DATA", help="A set's name, or a folder, .npz, .csv or .parquet.")],
     out: Annotated[Path, typer.Option(metavar="RUN", help="Folder of the run; one that is there goes on.")],
-    net: Annotated[str, typer.Option(metavar="NAME", help="Network: credro list nets.")] = "resnet8",
+    net: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Network: credro list nets. Default: mlp or resnet8.")
+    ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="Method: credro list methods.")] = "credro",
     members: Annotated[int, typer.Option(metavar="M", help="Members of the ensemble.")] = 5,
     recipe: Annotated[
-        str | None, typer.Option(metavar="NAME", help="credro list recipes; the options below change it.")
+        str | None,
+        typer.Option(metavar="NAME", help="credro list recipes. Default: one for the data. Options below change it."),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(metavar="N", help="Passes over the data.")] = None,
+    epochs: Annotated[int | None, typer.Option(metavar="N", help="Passes over the data, at most.")] = None,
     batch_size: Annotated[int | None, typer.Option(metavar="N", help="Samples a step.")] = None,
     lr: Annotated[float | None, typer.Option(metavar="X", help="Highest learning rate.")] = None,
     augment: Annotated[str | None, typer.Option(metavar="NAME", help="none, flip, crop-flip or histology.")] = None,
@@ -31,25 +39,46 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the method or field of the recipe; repeat it."),
     ] = None,
+    early_stop: Annotated[
+        bool | None,
+        typer.Option(
+            "--early-stop/--no-early-stop",
+            help="End a member when its held-out loss no longer falls, and keep its best epoch. Default: for own data.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", help="Only so many samples: the first of a seeded shuffle.")
+    ] = None,
+    test: Annotated[
+        float | None, typer.Option(metavar="FRACTION", help="Keep so much aside, for evaluate; whole groups.")
     ] = None,
     calibrate: Annotated[
         int | None,
         typer.Option(metavar="N", help="Fit a temperature per member on N further samples, not trained on."),
     ] = None,
-    split: Annotated[str | None, typer.Option(metavar="NAME", help="Split to train on.")] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Split to train on. Default: train; all for all of them.")
+    ] = None,
     held_out: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="Split to watch while training; a plateau schedule needs it.")
+        str | None, typer.Option(metavar="SPLIT", help="Split to watch while training. Default: val, where needed.")
     ] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column of a table to leave out; repeat it.")
-    ] = None,
-    size: Annotated[
-        str | None, typer.Option(metavar="HxW", help="Resize image files, as 64 or 48x64, to one size.")
-    ] = None,
+    label: readers.Label = None,
+    group: readers.Group = None,
+    drop: readers.Drop = None,
+    keep: readers.Keep = None,
+    missing: readers.Missing = None,
+    categories: readers.Categories = None,
+    task: readers.Task = None,
+    classes: readers.Classes = None,
+    x: readers.XArray = None,
+    y: readers.YArray = None,
+    layout: readers.Layout = None,
+    header: readers.Header = None,
+    size: readers.Size = None,
+    on_error: readers.OnError = None,
+    deep: readers.Deep = None,
     root: Root = None,
+    force: Annotated[bool, typer.Option("--force", help="Remove the run that is in RUN, and start anew.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Everything random depends on this.")] = 0,
     executor: Annotated[str, typer.Option(metavar="NAME", help="auto, sequential, processes or stacked.")] = "auto",
     workers: Annotated[int | None, typer.Option(metavar="N", help="Processes. Default: one per core.")] = None,
@@ -58,101 +87,188 @@ def train(
 ) -> None:
     """Train an ensemble. The same command again goes on where it stopped.
 
+    What was read, and how, is said first; credro data show says it without training.
+
     \b
     Examples:
+      credro train --data photos/ --size 64 --out runs/photos
+      credro train --data patients.csv --label outcome --drop id,date \\
+          --missing '?' --test 0.2 --out runs/patients
       credro train --data cifar10 --net resnet8 --method credro --members 5 \\
           --epochs 10 --limit 20000 --seed 0 --executor processes --out RUN
-      credro train --data photos/ --size 64 --net resnet18 --out runs/photos
-      credro train --data patients.csv --label outcome --net mlp --out runs/p \\
-          --set delta_g=0.7 --set optimizer=adam --lr 0.001 --calibrate 200
     """
-    from credro.data import AUGMENTATIONS, load
-    from credro.data import limit as shuffled
+    from credro.data import AUGMENTATIONS
+    from credro.data.readers import READERS
     from credro.ensemble import fit
-    from credro.methods import METHODS, make, options
+    from credro.methods import METHODS, make
     from credro.nets import NETS
     from credro.training.executors import EXECUTORS
-    from credro.training.recipe import ALIASES, PRESETS, Recipe
+    from credro.training.plan import planned
+    from credro.training.recipe import PRESETS, Recipe
 
     one_of("--method", method, METHODS)
-    one_of("--net", net, NETS)
     one_of("--executor", executor, EXECUTORS)
+    if net is not None:
+        one_of("--net", net, NETS)
     if augment is not None:
         one_of("--augment", augment, AUGMENTATIONS)
     at_least(1, members=members, limit=limit, calibrate=calibrate, workers=workers)
     at_least(0, threads=threads)
     check_device(device)
+    if test is not None and not 0 < test < 1:
+        raise Misuse(f"--test must lie in (0, 1), got {test:g}")
     if out.is_file():
         raise Misuse(f"--out must be a folder, got the file {out}")
-    plan = PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else Recipe()
-    given: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "lr": lr, "augment": augment, "seed": seed}
-    changes = {k: v for k, v in given.items() if v is not None}
-    of_recipe = {f.name for f in fields(Recipe)}
-    chosen: dict[str, Any] = {}
-    for key, value in settings(set_).items():
-        if key in options(method):
-            chosen[key] = value
-        elif (key := ALIASES.get(key, key)) in of_recipe:
-            changes[key] = tuple(value) if isinstance(value, list) else value
-        else:
-            raise Misuse(
-                f"--set {key}: method {method!r} has {', '.join(options(method)) or 'no options'}; "
-                f"the recipe has {', '.join(sorted(of_recipe))}"
-            )
+    given = {"epochs": epochs, "batch_size": batch_size, "lr": lr, "augment": augment, "seed": seed}
+    changes, chosen = _settings(set_, method, {k: v for k, v in given.items() if v is not None})
+    reader = readers.reader_options(
+        label=label, group=group, drop=drop, keep=keep, missing=missing, categories=categories, task=task,
+        classes=classes, x=x, y=y, layout=layout, header=header, size=size, on_error=on_error, deep=deep,
+    )  # fmt: skip
     with checking_options():
-        plan, how = plan.with_(**changes), make(method, **chosen)
-    reader = {"label": label, "drop": tuple(drop or ()) or None, "size": _size(size)}
-    reader = {k: v for k, v in reader.items() if v is not None}
-    whole = load(data, split=split, root=root, **reader)
-    if whole.labels.is_floating_point() and whole.labels.ndim == 1:
-        raise ValueError(
-            f"--data {data}: labels are numbers such as {float(whole.labels[0]):g}, and the command line knows classes "
-            f"only; in Python, credro.sklearn.CredalRegressor predicts numbers"
-        )
-    watched = load(data, split=held_out, root=root, **reader) if held_out is not None else None
-    order = shuffled(len(whole), len(whole), seed)
-    used = len(whole) - (calibrate or 0) if limit is None else min(limit, len(whole))
-    if used < 1 or used + (calibrate or 0) > len(whole):
-        raise Misuse(
-            f"--limit {limit} and --calibrate {calibrate} together exceed the {len(whole)} samples"
-            if limit is not None
-            else f"--calibrate {calibrate} leaves nothing of the {len(whole)} samples to train on"
-        )
+        how = make(method, **chosen)
+        (PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else Recipe()).with_(**changes)
+    parts = read_parts(
+        data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed,
+        watch=early_stop is not False and (early_stop or recipe is None) and data not in READERS,
+    )  # fmt: skip
+    net = net or ("resnet8" if len(parts.train.shape) == 3 else "mlp")
+    plan = planned(
+        parts.train,
+        net,
+        PRESETS[recipe] if recipe is not None else None,
+        held_out=parts.held_out,
+        early_stop=early_stop,
+        changes=changes,
+    )
+    if force:
+        _remove(out)
     ensemble = fit(
         net,
-        whole.subset(order[:used]) if used < len(whole) else whole,
+        replace(plan.train, notes=(*parts.train.notes, *plan.notes)),
         method=how,
         members=members,
-        recipe=plan,
+        recipe=plan.recipe,
         out=out,
         executor=executor,
         workers=workers,
         threads=threads,
         device=device,
-        held_out=watched,
-        # What predict and evaluate need in order to read other samples in the same way.
-        facts={
-            "data": data,
-            "limit": limit,
-            "split": split,
-            "label": label,
-            "columns": list(whole.columns) or None,
-        },
+        held_out=plan.held_out,
     )
-    if calibrate:
-        ensemble.calibrate(whole.subset(order[used : used + calibrate]))
+    if parts.calibrate is not None:
+        ensemble.calibrate(parts.calibrate)
     _report(ensemble)
     typer.echo(f"trained {len(ensemble)} members: {out}")
 
 
-def _size(text: str | None) -> tuple[int, int] | None:
-    """``64`` or ``48x64`` as (height, width)."""
-    if text is None:
+@dataclass(frozen=True)
+class Division:
+    """What a run is trained on, watched on and calibrated on."""
+
+    train: Data
+    held_out: Data | None
+    calibrate: Data | None
+
+
+def read_parts(
+    source: str,
+    split: str | None,
+    held_out: str | None,
+    root: Path | None,
+    options: dict[str, Any],
+    *,
+    limit: int | None,
+    test: float | None,
+    calibrate: int | None,
+    seed: int,
+    watch: bool,
+) -> Division:
+    """Read the data and divide it. watch: look for a split to watch while training, if none is named."""
+    from credro.data import limit as shuffled
+    from credro.data import load
+    from credro.data.load import options_of
+
+    with checking_options():
+        if Path(source).exists() and (strange := [o for o in options if o not in options_of(source)]):
+            raise Misuse(f"--{strange[0].replace('_', '-')} does not go with --data {source}")
+    whole = load(source, split=split, root=root, **options)
+    watched = _watched(source, whole, split, held_out, root, watch)
+    kept, notes = whole, []
+    if test is not None:
+        kept = whole.subset(_without_test(whole, test, seed))
+        notes.append(f"{len(whole) - len(kept):,} of {len(whole):,} samples are kept aside, for credro evaluate")
+    order = shuffled(len(kept), len(kept), seed)
+    used = len(kept) - (calibrate or 0) if limit is None else min(limit, len(kept))
+    if used < 1 or used + (calibrate or 0) > len(kept):
+        raise Misuse(
+            f"--limit {limit} and --calibrate {calibrate} together exceed the {len(kept)} samples"
+            if limit is not None
+            else f"--calibrate {calibrate} leaves nothing of the {len(kept)} samples to train on"
+        )
+    part = kept.subset(order[:used]) if used < len(kept) else kept
+    if limit is not None:
+        notes.append(f"{used:,} of {len(kept):,} samples, by --limit")
+    part = replace(part, notes=(*whole.notes, *notes))
+    return Division(part, watched, kept.subset(order[used : used + calibrate]) if calibrate else None)
+
+
+def _watched(
+    source: str, whole: Data, split: str | None, held_out: str | None, root: Path | None, watch: bool
+) -> Data | None:
+    """The split to watch: the one named, or val where there is one and the run is trained on train."""
+    from credro.data.again import Wanted, read_labelled
+    from credro.data.errors import UnknownSplit
+
+    assert whole.spec is not None
+    if held_out is None and (not watch or (whole.spec.split or split or "train") != "train"):
         return None
-    parts = text.lower().split("x")
-    if len(parts) > 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise Misuse(f"--size takes one number or HEIGHTxWIDTH, got {text!r}")
-    return int(parts[0]), int(parts[-1])
+    try:
+        return read_labelled(Wanted(whole.shape, whole.classes, whole.spec), source, held_out or "val", root)
+    except UnknownSplit:
+        if held_out is not None:
+            raise
+        return None
+
+
+def _without_test(whole: Data, test: float, seed: int) -> Tensor:
+    """Sample numbers (K,) of all but a fraction: by group where there are groups, else by class."""
+    from credro.data import split as divided
+    from credro.data import split_groups
+
+    classes = whole.labels.ndim == 1 and not whole.labels.is_floating_point()
+    with checking_options():
+        if whole.groups is not None:
+            return split_groups(whole.groups, 1 - test, seed=seed, labels=whole.labels if classes else None)[0]
+        return divided(whole, 1 - test, seed=seed, stratify=classes)[0]
+
+
+def _settings(pairs: list[str] | None, method: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Changes of the recipe and options of the method, of what ``--set`` says."""
+    from credro.methods import options
+    from credro.training.recipe import ALIASES, Recipe
+
+    of_recipe = {f.name for f in fields(Recipe)}
+    chosen: dict[str, Any] = {}
+    for key, value in settings(pairs).items():
+        if key in options(method):
+            chosen[key] = value
+        elif ALIASES.get(key, key) in of_recipe:
+            changes[ALIASES.get(key, key)] = tuple(value) if isinstance(value, list) else value
+        else:
+            raise Misuse(
+                f"--set {key}: method {method!r} has {', '.join(options(method)) or 'no options'}; "
+                f"the recipe has {', '.join(sorted(of_recipe))}"
+            )
+    return changes, chosen
+
+
+def _remove(out: Path) -> None:
+    """Remove a run, and nothing that is none."""
+    if out.exists() and any(out.iterdir()):
+        if not (out / "config.json").exists():
+            raise Misuse(f"--force removes a run, and {out} is none: it has no config.json")
+        shutil.rmtree(out)
 
 
 def _report(ensemble: Ensemble) -> None:

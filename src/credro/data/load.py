@@ -6,6 +6,7 @@ import difflib
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from credro.data.base import Data
 from credro.data.errors import DataNotFound
 from credro.data.readers import FILES, READERS
 from credro.data.readers.folders import folder
+from credro.data.spec import DataSpec
 
 
 def data_root(root: str | Path | None = None) -> Path:
@@ -27,7 +29,8 @@ def load(name_or_path: str | Path, *, split: str | None = None, root: str | Path
     """Labelled samples of a named set, or of a user's own folder, ``.npz``, ``.csv`` or ``.parquet``.
 
     A name wins over a file of that name in the current folder (write ``./cifar10``, or a ``Path``, to mean the file).
-    split: "train", "test" and what else the set has; None takes train, or the whole of a file that has no splits.
+    split: "train", "test" and what else the set has; None takes train, or the whole of what has no splits; "all" takes
+        all samples of a file. What was taken is in ``notes``.
     root: the folder that holds the sets; see ``data_root``. A relative path is also looked for there.
     options: those of the reader, such as ``size=(32, 32)`` for image files or ``label="column"`` for tables.
     """
@@ -38,7 +41,17 @@ def load(name_or_path: str | Path, *, split: str | None = None, root: str | Path
         where = _own_path(name_or_path, root)
         read = folder if where.is_dir() else _file_reader(where)
     _check_options(str(name_or_path), read, options)
-    return read(where, split, **options)
+    data = read(where, split, **options)
+    spec = data.spec or DataSpec(str(name_or_path), split, options={k: v for k, v in options.items() if v is not None})
+    return replace(data, spec=replace(spec, source=str(name_or_path)))
+
+
+def options_of(name_or_path: str | Path) -> list[str]:
+    """The names of the options with which a set can be read."""
+    own = isinstance(name_or_path, Path) or name_or_path not in READERS
+    path = Path(name_or_path)
+    read = READERS[str(name_or_path)] if not own else folder if path.is_dir() else _file_reader(path)
+    return _options(read)
 
 
 def _own_path(given: str | Path, root: str | Path | None) -> Path:
@@ -62,8 +75,11 @@ def _file_reader(path: Path) -> Callable[..., Data]:
 
 
 def _check_options(name: str, read: Callable[..., Data], options: dict[str, Any]) -> None:
-    parameters = inspect.signature(read).parameters.values()
-    allowed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    allowed = _options(read)
     for option in options:
         if option not in allowed:
             raise TypeError(f"{name!r} has no option {option!r}; it has {', '.join(allowed) or 'none'}")
+
+
+def _options(read: Callable[..., Data]) -> list[str]:
+    return [p.name for p in inspect.signature(read).parameters.values() if p.kind is p.KEYWORD_ONLY]

@@ -3,12 +3,23 @@
 from .calibration import Reliability, accuracy, brier, ece, member_accuracy, nll, reliability
 from .decisions import CoverageAndSize, coverage_and_size, discounted_accuracy, u65, u80
 from .ood import OODScores, aupr, auroc, evaluate_ood, fpr_at
-from .selective import AccuracyRejection, RiskCoverage, accuracy_rejection, rejection_for, risk_coverage
+from .scores import SCORES, score_of
+from .selective import (
+    AccuracyRejection,
+    ErrorScores,
+    RiskCoverage,
+    accuracy_rejection,
+    error_detection,
+    rejection_for,
+    risk_coverage,
+)
 from .threshold import Threshold, clopper_pearson, threshold
 
 __all__ = [
+    "SCORES",
     "AccuracyRejection",
     "CoverageAndSize",
+    "ErrorScores",
     "OODScores",
     "Reliability",
     "RiskCoverage",
@@ -22,6 +33,7 @@ __all__ = [
     "coverage_and_size",
     "discounted_accuracy",
     "ece",
+    "error_detection",
     "evaluate_ood",
     "fpr_at",
     "member_accuracy",
@@ -29,6 +41,7 @@ __all__ = [
     "rejection_for",
     "reliability",
     "risk_coverage",
+    "score_of",
     "threshold",
     "u65",
     "u80",

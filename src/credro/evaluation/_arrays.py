@@ -85,12 +85,12 @@ def class_numbers(values: Array, name: str, count: int | None = None, classes: i
     return array.astype(np.int64, copy=False)
 
 
-def correct_and_eu(correct: Array, eu: Array) -> tuple[Booleans, Floats]:
-    """The pair that every selective measure reads, both (N,)."""
-    scores = numbers(eu, "eu", "N")  # first: a swapped pair fails here with 'eu must hold real numbers, got bool'
+def correct_and_eu(correct: Array, eu: Array, name: str = "eu") -> tuple[Booleans, Floats]:
+    """The pair that every selective measure reads, both (N,). name: what the caller calls the second."""
+    scores = numbers(eu, name, "N")  # first: a swapped pair fails here with 'eu must hold real numbers, got bool'
     right = flags(correct, "correct", "N")
     if len(right) != len(scores):
-        raise ValueError(f"correct and eu must have the same length, got {len(right)} and {len(scores)}")
+        raise ValueError(f"correct and {name} must have the same length, got {len(right)} and {len(scores)}")
     return right, scores
 
 

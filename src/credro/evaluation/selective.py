@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._arrays import Array, Booleans, Floats, correct_and_eu, fraction, like
+from .ood import auroc
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,33 @@ class RiskCoverage:
     """AURC: the mean of ``risk`` over the N coverages (Geifman and El-Yaniv, 2017). Smaller is better."""
     excess_area: float
     """E-AURC: ``area`` less that of the best order of the same errors, every wrong sample rejected first."""
+
+
+@dataclass(frozen=True)
+class ErrorScores:
+    """How well one score of uncertainty finds the wrong predictions."""
+
+    auroc: float
+    """P(score of a wrong prediction > score of a right one), ties counted half; NaN where all are right, or wrong."""
+    area: float
+    """Area under the accuracy-rejection curve of the score."""
+    accuracy_at_90: float
+    """Accuracy of the 90 % of the samples that have the lowest score (of the smallest number that is at least 90 %)."""
+
+
+def error_detection(correct: Array, score: Array) -> ErrorScores:
+    """What a score is worth for finding errors: wrong predictions are the positive class.
+
+    correct: (N,) boolean. score: (N,), larger where a prediction is more in doubt: EU, total uncertainty, 1 - max p.
+    """
+    right, scores = correct_and_eu(correct, score, "score")
+    kept = _kept_accuracy(right, scores)
+    both = bool(right.any()) and not bool(right.all())
+    return ErrorScores(
+        auroc=auroc(scores[right], scores[~right]) if both else float("nan"),
+        area=_trapezoid(np.append(kept[::-1], 1.0)),
+        accuracy_at_90=float(kept[-(-9 * len(scores) // 10) - 1]),
+    )
 
 
 def accuracy_rejection(correct: Array, eu: Array) -> AccuracyRejection:

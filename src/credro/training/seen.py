@@ -26,6 +26,10 @@ class SeenSamples(ValueError):  # noqa: N818 - read as a sentence
     """Every sample has been used to make the run: measured on them it would promise too much."""
 
 
+class SeenWarning(UserWarning):
+    """Samples that the run has used were left out of a measurement, or kept in it."""
+
+
 @dataclass(frozen=True)
 class Overlap:
     """How many of ``samples`` samples the run has used, and how.
@@ -90,12 +94,12 @@ def read_seen(run: Run) -> dict[str, Tensor]:
     return read_tensors(path)[0] if path.exists() else {}
 
 
-def overlap(run: Run, data: Data) -> tuple[Overlap, Tensor]:
-    """How much of ``data`` the run has used, and which samples (N,) it has not."""
+def overlap(run: Run, data: Data, content: Tensor | None = None) -> tuple[Overlap, Tensor]:
+    """How much of ``data`` the run has used, and which samples (N,) it has not. content: that of ``data``, if known."""
     known = read_seen(run)
     if "trained" not in known or not repeats(data):
         return Overlap(len(data), known=False), torch.ones(len(data), dtype=torch.bool)
-    content, fresh = data.content(), torch.ones(len(data), dtype=torch.bool)
+    content, fresh = data.content() if content is None else content, torch.ones(len(data), dtype=torch.bool)
     counts = dict.fromkeys(USES, 0)
     for use in USES:
         hit = fresh & torch.isin(content, known.get(use, content[:0]))

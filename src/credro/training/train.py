@@ -111,7 +111,7 @@ def train(
     facts: anything else the run should remember, such as where its data came from. share: folders of other runs,
     whose members are taken where they are equal to one that this run needs.
     """
-    _check_recipe(recipe)
+    check_recipe(recipe)
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
@@ -197,7 +197,8 @@ def train(
     return run
 
 
-def _check_recipe(recipe: Any) -> None:
+def check_recipe(recipe: Any) -> None:
+    """Raise unless ``recipe`` is one."""
     if not isinstance(recipe, Recipe):
         known = f": credro.PRESETS[{recipe!r}]" if isinstance(recipe, str) and recipe in PRESETS else ""
         raise TypeError(f"recipe must be a credro.Recipe, got {type(recipe).__name__}{known}")

@@ -68,7 +68,7 @@ def _of_ensemble(
     if say is not None:
         say("looking for samples that were trained on")
     ready = prepare(ensemble, data, ood, seen)
-    assessment = assess(ensemble, ready.known, ready.ood, name=name, say=say)
+    assessment = assess(ensemble, ready.known, ready.ood, name=name, seen="keep", say=say)  # prepare has seen to it
     if say is not None:
         say("writing the report")
     classes = ensemble.classes

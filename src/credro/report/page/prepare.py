@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from credro.assess import conform_to, unlabelled
+from credro.assess import unlabelled
+from credro.data.again import conform_to
 from credro.data.base import Data, as_data_of
 from credro.data.classes import UNKNOWN, list_classes
 from credro.ensemble import Ensemble
