@@ -11,7 +11,9 @@ from torch.utils.data import DataLoader, TensorDataset
 import credro
 from credro.assess import SeenWarning, assess, worth
 from credro.data import Data
-from credro.training.seen import SeenSamples, seen_path
+from credro.ensemble import Ensemble
+from credro.training.checkpoint import write_tensors
+from credro.training.seen import SeenSamples, read_seen, seen_path
 from tests.training.common import blobs, trained
 
 X, Y = blobs(200)
@@ -80,6 +82,19 @@ def test_what_cannot_be_told_is_said(run, tmp_path):
     assert "cannot be told" in assess(old, (X[TEST], Y[TEST])).notes[0]
     nets = assess(run.nets, (X[TEST], Y[TEST]))
     assert (nets.seen.known, len(nets.notes)) == (False, 1)
+
+
+def test_what_networks_from_elsewhere_were_calibrated_on_is_known(run, tmp_path):
+    made = Ensemble.of(run.nets, (X[TEST], Y[TEST]))
+    made.calibrate((X[ASIDE], Y[ASIDE]))
+    old = credro.load(run.save(tmp_path / "old"))
+    write_tensors(seen_path(old.run), {"calibrated": read_seen(old.run)["calibrated"]})  # calibrated by this version
+    for ensemble in (made, old):
+        with pytest.warns(
+            SeenWarning, match="20 of 100 samples were calibrated on, whether .* cannot be told: left out"
+        ):
+            found = assess(ensemble, (X[100:], Y[100:]))
+        assert (found.samples, found.seen.known) == (80, False)
 
 
 def test_a_threshold_uses_unseen_samples_only(run):

@@ -38,7 +38,7 @@ from credro.training.keep import Kept, Parts, build_members, check_members, in_w
 from credro.training.plan import planned
 from credro.training.recipe import Recipe
 from credro.training.run import Run, RunError
-from credro.training.seen import Overlap, SeenSamples, SeenWarning, note_seen, noted, overlap
+from credro.training.seen import Overlap, SeenSamples, SeenWarning, note_seen, noted, overlap_with, read_seen
 from credro.training.sizes import check_shape, own_name, saying_size
 from credro.training.summary import Summary
 from credro.training.threads import side_by_side
@@ -506,15 +506,21 @@ class Ensemble:
             raise ValueError(f"x must be images, or one table, array or set; got {len(sets)} kinds: predict them apart")
         return sets[0]
 
+    def overlap(self, data: Data, content: Tensor | None = None) -> tuple[Overlap, Tensor]:
+        """How much of ``data`` was used to make the ensemble, and which samples (N,) were not.
+
+        content: ``data.content()``, where it is at hand.
+        """
+        kept = {} if self.kept is None else self.kept.seen
+        return overlap_with(kept if self.run is None else read_seen(self.run), data, content)
+
     def unseen(self, data: Samples) -> tuple[Data, Overlap]:
         """The samples of ``data`` that the run has used for nothing, and how many it has used.
 
         Told by content, so the way they came by does not matter. ``SeenSamples`` is raised where none is left.
         """
         known = as_data_of(data, self.classes)
-        if self.run is None:
-            return known, Overlap(len(known), known=False)
-        found, fresh = overlap(self.run, known)
+        found, fresh = self.overlap(known)
         if not found.used:
             return known, found
         if not bool(fresh.any()):

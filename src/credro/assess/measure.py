@@ -20,7 +20,7 @@ from credro.data.base import Data, as_data, as_data_of
 from credro.ensemble import Ensemble
 from credro.methods import make, reading
 from credro.readouts import ReadOut
-from credro.training.seen import Overlap, SeenWarning, overlap, repeats
+from credro.training.seen import Overlap, SeenWarning, repeats
 
 OF_PROBABILITIES = ("de", "crewra", "creens")
 """What can be read from the probabilities of anybody's ensemble."""
@@ -185,15 +185,9 @@ def _sets(ensemble: Ensemble, data: Any, ood: Mapping[str, Any], seen: str) -> S
 
 def unseen_part(ensemble: Ensemble, data: Data, seen: str) -> tuple[Data, Overlap, list[str]]:
     """What of ``data`` is measured on, how much the run had used, and what there is to say about it."""
-    if seen == "drop":
-        rest, found = ensemble.unseen(data)
-    else:
-        nothing = Overlap(len(data), known=False)
-        rest, found = data, nothing if ensemble.run is None else overlap(ensemble.run, data)[0]
-    if not found.known:
-        return rest, found, [f"{data.name}: {found}"]
+    rest, found = ensemble.unseen(data) if seen == "drop" else (data, ensemble.overlap(data)[0])
     if not found.used:
-        return rest, found, []
+        return rest, found, [] if found.known else [f"{data.name}: {found}"]
     kept = "left out" if seen == "drop" else "kept all the same, and the figures flatter the ensemble"
     note = f"{data.name}: {found}: {kept}"
     warnings.warn(note, SeenWarning, stacklevel=4)
@@ -209,7 +203,7 @@ def _shared(ensemble: Ensemble, known: Data, ood: Mapping[str, Data]) -> list[st
             continue
         content = data.content()
         both = 0 if inside is None else int(torch.isin(content, inside).sum())
-        used = 0 if ensemble.run is None else overlap(ensemble.run, data, content)[0].used
+        used = ensemble.overlap(data, content)[0].used
         if both:
             notes.append(f"OOD set {title}: {both:,} of {len(data):,} samples are in the ID set as well")
         if used:

@@ -34,7 +34,8 @@ class SeenWarning(UserWarning):
 class Overlap:
     """How many of ``samples`` samples the run has used, and how.
 
-    known: whether the run can tell; one of an older version, or of a dataset whose samples are random, cannot.
+    known: whether the run can tell what it was trained on; one of an older version, or of a dataset whose samples are
+    random, cannot, but may know what it was calibrated on.
     """
 
     samples: int
@@ -50,9 +51,9 @@ class Overlap:
 
     def __str__(self) -> str:
         """In words: "120 of 524 samples were trained on"."""
-        if not self.known:
-            return "whether these samples were trained on cannot be told"
         parts = [f"{n:,} of {self.samples:,} samples were {WORDS[use]}" for use in USES if (n := getattr(self, use))]
+        if not self.known:
+            parts.append("whether these samples were trained on cannot be told")
         return ", ".join(parts) or f"none of the {self.samples:,} samples was used in training"
 
 
@@ -94,15 +95,20 @@ def read_seen(run: Run) -> dict[str, Tensor]:
     return read_tensors(path)[0] if path.exists() else {}
 
 
-def overlap(run: Run, data: Data, content: Tensor | None = None) -> tuple[Overlap, Tensor]:
-    """How much of ``data`` the run has used, and which samples (N,) it has not. content: that of ``data``, if known."""
-    known = read_seen(run)
-    if "trained" not in known or not repeats(data):
+def overlap(run: Run, data: Data) -> tuple[Overlap, Tensor]:
+    """How much of ``data`` the run has used, and which samples (N,) it has not."""
+    return overlap_with(read_seen(run), data)
+
+
+def overlap_with(seen: dict[str, Tensor], data: Data, content: Tensor | None = None) -> tuple[Overlap, Tensor]:
+    """The same by what is remembered. content: that of ``data``, where it is at hand."""
+    if not seen or not repeats(data):
         return Overlap(len(data), known=False), torch.ones(len(data), dtype=torch.bool)
     content, fresh = data.content() if content is None else content, torch.ones(len(data), dtype=torch.bool)
     counts = dict.fromkeys(USES, 0)
     for use in USES:
-        hit = fresh & torch.isin(content, known.get(use, content[:0]))
+        hit = fresh & torch.isin(content, seen.get(use, content[:0]))
         counts[use] = int(hit.sum())
         fresh &= ~hit
-    return Overlap(len(data), counts["trained"], counts["watched"], counts["calibrated"]), fresh
+    known = "trained" in seen
+    return Overlap(len(data), counts["trained"], counts["watched"], counts["calibrated"], known), fresh
