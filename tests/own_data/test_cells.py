@@ -170,6 +170,17 @@ def test_ids_constants_and_row_numbers_are_left_out_and_named(tmp_path):
         load(tmp_path / "t.csv", keep=("rows",))
 
 
+def test_row_numbers_of_a_part_are_row_numbers(tmp_path):
+    """The rows that somebody's train_test_split took keep the numbers they had."""
+    frame = pd.DataFrame(
+        {"bottle": range(200), "a": RNG.normal(size=200), "n": RNG.integers(0, 300, 200), "y": [0, 1] * 100}
+    )
+    frame.sample(120, random_state=0).to_csv(tmp_path / "most.csv")
+    assert load(tmp_path / "most.csv").columns == ("a", "n")
+    frame.drop(columns="bottle").sample(30, random_state=0).to_csv(tmp_path / "few.csv")
+    assert load(tmp_path / "few.csv").columns == ("a", "n")
+
+
 def test_what_may_be_an_id_is_said(tmp_path):
     frame = pd.DataFrame({"patient_id": np.repeat(np.arange(60), 2), "a": RNG.normal(size=N), "y": [0, 1] * 60})
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -156,7 +156,7 @@ def _is_header(first: Sequence[str], spec: DataSpec) -> bool:
     for column in spec.columns:
         cell = first[int(column.name)] if int(column.name) < len(first) else ""
         if column.values is None:
-            fits.append(cell in MARKS or bool(are_numbers([cell])[0]))
+            fits.append(cell in MARKS or cell.lower() in ("true", "false") or bool(are_numbers([cell], ";")[0]))
         else:
             fits.append(cell in MARKS or cell in column.values)
     return len(fits) > 1 and not any(fits)

@@ -197,9 +197,9 @@ def _has_header(first: Sequence[str], below: Frame, between: str) -> bool | None
     """Whether the first row names the columns; None: it cannot be told.
 
     A word above a column of numbers is a name. A number there is a sample's, and so is a word that occurs again below
-    it; but 0, 1, 2, ... are names, as pandas writes them.
+    it; but 0, 1, 2, ... are names, as pandas writes them, and 2019 beside a word above numbers may be one.
     """
-    numbers = again = never = 0
+    words = numbers = again = never = 0
     is_number = are_numbers(first, between)
     for i, cell in enumerate(first):
         cells = below[i].fillna("").str.strip()
@@ -207,20 +207,27 @@ def _has_header(first: Sequence[str], below: Frame, between: str) -> bool | None
         if len(cells) == 0:
             continue
         if are_numbers(cells, between).mean() >= MOSTLY:
-            if cell not in MARKS and not is_number[i]:
-                return True
+            words += cell not in MARKS and not is_number[i]
             numbers += bool(is_number[i])
         elif (cells == cell).any():
             again += 1
         elif cells.nunique() <= len(cells) / 2:  # values that recur, but never this one
             never += 1
+    measured = any(_is_a_value(cell, number) for cell, number in zip(first, is_number, strict=True))
+    if words:
+        return True if not numbers or (_counts(first) and not again) else False if measured else None
     if again:
         return None if never and not numbers else False
     if numbers and _counts(first):
         return True
     if numbers:
-        return None if never or list(first) == ["0", "1"] else False
-    return True
+        return None if (never and not measured) or list(first) == ["0", "1"] else False
+    return not measured
+
+
+def _is_a_value(cell: str, number: bool) -> bool:
+    """Whether a cell cannot be a name: -1.5, True, ?"""
+    return (number and not cell.isdigit()) or cell.lower() in ("true", "false") or (cell != "" and cell in MARKS)
 
 
 def _counts(first: Sequence[str]) -> bool:

@@ -12,6 +12,9 @@ from credro.data.readers.frames import Table
 SOME_ROWS = 20
 """In fewer rows, different values prove nothing."""
 
+DENSE = 2
+"""Whole numbers of which none occurs twice, with no more gaps than this, number the rows, or once did."""
+
 ID_NAME = re.compile(
     r"(.*[_\s.\-])?(?i:id|ids|uuid|guid|index|idx|no|nr|row|rownum|key|number)$|.*[a-z](Id|ID|No|Nr|Key)$"
 )
@@ -36,8 +39,9 @@ def useless(table: Table, name: str, cells: Numbers | Texts) -> str | None:
         return None
     values = table.frame[name]
     rows, span = len(values), int(values.max()) - int(values.min()) + 1
-    unnamed = name.startswith("Unnamed: ") and values.is_monotonic_increasing
-    if span == rows and (rows >= SOME_ROWS or unnamed) and values.is_unique:
+    index = name.startswith("Unnamed: ")  # as pandas names the column in which it wrote the row numbers
+    counts = span == rows if rows < SOME_ROWS else span <= DENSE * rows or index
+    if counts and (rows >= SOME_ROWS or (index and values.is_monotonic_increasing)) and values.is_unique:
         return f"it counts the rows ({values.min()} to {values.max()})"
     if ID_NAME.match(name) and rows > 1 and values.is_unique:
         return f"it names the rows (an ID: all {rows:,} values differ)"
