@@ -209,6 +209,8 @@ def _has_header(first: Sequence[str], below: Frame, between: str) -> bool | None
         if are_numbers(cells, between).mean() >= MOSTLY:
             words += cell not in MARKS and not is_number[i]
             numbers += bool(is_number[i])
+            if words and not is_number.any():
+                return True  # as nearly always: no need to look at all columns
         elif (cells == cell).any():
             again += 1
         elif cells.nunique() <= len(cells) / 2:  # values that recur, but never this one

@@ -40,7 +40,7 @@ def useless(table: Table, name: str, cells: Numbers | Texts) -> str | None:
     values = table.frame[name]
     rows, span = len(values), int(values.max()) - int(values.min()) + 1
     index = name.startswith("Unnamed: ")  # as pandas names the column in which it wrote the row numbers
-    counts = span == rows if rows < SOME_ROWS else span <= DENSE * rows or index
+    counts = span == rows if rows < SOME_ROWS else rows <= span and (span <= DENSE * rows or index)
     if counts and (rows >= SOME_ROWS or (index and values.is_monotonic_increasing)) and values.is_unique:
         return f"it counts the rows ({values.min()} to {values.max()})"
     if ID_NAME.match(name) and rows > 1 and values.is_unique:
