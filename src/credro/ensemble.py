@@ -104,9 +104,6 @@ def fit(
     if recipe is not None:
         check_recipe(recipe)
     plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
-    if progress != "none":
-        for line in (*data.notes, _in_short(plan.train), *plan.notes):
-            print(line, file=sys.stderr, flush=True)
     run = train(
         make_net,
         plan.train,
@@ -124,6 +121,7 @@ def fit(
         checkpoint_seconds=checkpoint_seconds,
         facts=facts,
         share=share,
+        notes=(*data.notes, _in_short(plan.train), *plan.notes),
     )
     ensemble = load(run.folder, method=chosen, make_net=None if isinstance(make_net, str) else make_net, device=device)
     ensemble._keep = keep
@@ -483,6 +481,13 @@ class Ensemble:
             self.kept = replace(self.kept, calibration=None, seen=noted(self.kept.seen, calibrated=None))
 
     @property
+    def seen(self) -> dict[str, Tensor]:
+        """The content of the samples that were trained, watched and calibrated on, by use; empty: nobody knows."""
+        if self.run is not None:
+            return read_seen(self.run)
+        return self.kept.seen if self.kept is not None else {}
+
+    @property
     def spec(self) -> DataSpec:
         """How the data of the run was read; without one, nothing is known of it."""
         if self.run is None:
@@ -511,8 +516,7 @@ class Ensemble:
 
         content: ``data.content()``, where it is at hand.
         """
-        kept = {} if self.kept is None else self.kept.seen
-        return overlap_with(kept if self.run is None else read_seen(self.run), data, content)
+        return overlap_with(self.seen, data, content)
 
     def unseen(self, data: Samples) -> tuple[Data, Overlap]:
         """The samples of ``data`` that the run has used for nothing, and how many it has used.

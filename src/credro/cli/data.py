@@ -171,7 +171,7 @@ def facts(data: Data) -> dict[str, Any]:
 
 def _named(values: list[int], names: tuple[str, ...]) -> dict[str, int]:
     """How often each occurs, in the order of the numbers."""
-    return {names[v] if v < len(names) else str(v): n for v, n in sorted(Counter(values).items())}
+    return {names[v] if 0 <= v < len(names) else str(v): n for v, n in sorted(Counter(values).items())}
 
 
 def describe(data: Data, most: int = 40) -> list[str]:

@@ -105,11 +105,12 @@ def train(
     checkpoint_seconds: float = 10.0,
     facts: dict[str, Any] | None = None,
     share: Iterable[str | Path] = (),
+    notes: Sequence[str] = (),
 ) -> Run:
     """Train what is not yet trained of the run in ``out``; see ``credro.fit`` for the arguments.
 
     facts: anything else the run should remember, such as where its data came from. share: folders of other runs,
-    whose members are taken where they are equal to one that this run needs.
+    whose members are taken where they are equal to one that this run needs. notes: what to say first.
     """
     check_recipe(recipe)
     run, where = Run(out), pick_device(device)
@@ -176,6 +177,8 @@ def train(
             expected = estimate(job, chosen, min(workers, members), finished)
         alone = due and executor == "auto" and chosen == "sequential" and wants_processes(job, workers)
         with Display(members, recipe.epochs, finished, progress) as display:
+            for note in notes:
+                display.say(note)
             if expected is not None and expected.seconds >= WORTH_SAYING:
                 display.say(f"training takes {expected}")
             if alone and (reason := why_not_sent(job)):

@@ -14,7 +14,7 @@ from credro.data.base import Data, as_data_of
 from credro.data.classes import UNKNOWN, list_classes
 from credro.ensemble import Ensemble
 from credro.report.page.objections import Objection, of_ood, of_overlap, of_unknown
-from credro.training.seen import overlap, repeats
+from credro.training.seen import Overlap, repeats
 
 SEEN = ("drop", "keep")
 """What is done with samples that the run has used."""
@@ -88,10 +88,9 @@ def _first(names: tuple[str, ...], most: int = 3) -> str:
 
 def _unseen(ensemble: Ensemble, data: Data, seen: str) -> tuple[Data, list[Objection]]:
     """What of ``data`` to measure on: all of it where the run has used all, or it is to be kept."""
-    if ensemble.run is None:
-        known, found = ensemble.unseen(data)
-        return known, of_overlap(found, kept=True, elsewhere=True)
-    found, fresh = overlap(ensemble.run, data)
+    if not ensemble.seen:
+        return data, of_overlap(Overlap(len(data), known=False), kept=True, elsewhere=ensemble.run is None)
+    found, fresh = ensemble.overlap(data)
     dropped = seen == "drop" and bool(fresh.any())
     return data.subset(fresh.nonzero()[:, 0]) if dropped and found.used else data, of_overlap(found, kept=not dropped)
 
@@ -105,6 +104,6 @@ def _shared(ensemble: Ensemble, known: Data, ood: Mapping[str, Data]) -> list[Ob
         if not repeats(far):
             continue
         same = int(torch.isin(far.content(), inside).sum())
-        used = 0 if ensemble.run is None else overlap(ensemble.run, far)[0].used
+        used = ensemble.overlap(far)[0].used
         said += of_ood(name, len(far), same, used)
     return said
