@@ -86,7 +86,7 @@ def as_numbers(table: Table, name: str, missing: Rule) -> Numbers:
         raise DataError(
             table.path,
             f"column {name!r} was numbers in training, but {wrong:,} of {len(texts.codes):,} cells {_be(wrong)} none: "
-            f"{said}; mend this, or pass missing={_typed(texts, bad)} if they are missing values",
+            f"{said}; mend this, or leave cells empty whose value is missing",
         )
     return found
 
