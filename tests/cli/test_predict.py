@@ -201,6 +201,27 @@ def test_cells_are_safe_and_come_back_as_they_were(tmp_path):
     assert table[-1] == {**dict.fromkeys(table[-1], ""), "sample": "bad.png", "error": "truncated"}
 
 
+def test_images_that_cannot_be_read_are_rows_with_an_error(place, cli, tmp_path):
+    """All bad files at once where it stops; where it skips, a row for each, after those of the others."""
+    for name in ("b.png", "d.png"):
+        (tmp_path / name).write_bytes(b"no image")
+    for name in ("a.png", "c.png"):
+        (tmp_path / name).write_bytes((place / "images" / "deep" / "even" / "0.png").read_bytes())
+    stopped = cli("predict", place / "credro", tmp_path)
+    assert (stopped.code, stopped.out) == (1, "")
+    assert "b.png" in stopped.err
+    assert "d.png" in stopped.err
+    table = rows(cli("predict", place / "credro", tmp_path, "--on-error", "skip").out)
+    assert [r["sample"].removeprefix(f"{tmp_path}/") for r in table] == ["a.png", "c.png", "b.png", "d.png"]
+    assert [bool(r["error"]) for r in table] == [False, False, True, True]
+    assert table[2] == {**dict.fromkeys(table[2], ""), "sample": table[2]["sample"], "error": table[2]["error"]}
+    assert table[0]["label"] == table[1]["label"] != ""
+    plain = json.loads(cli("predict", place / "credro", tmp_path, "--on-error", "skip", "--format", "json").out)
+    assert [sorted(r) for r in plain[2:]] == [["error", "sample"]] * 2
+    fine = rows(cli("predict", place / "credro", place / "images", "--on-error", "skip").out)
+    assert {r["error"] for r in fine} == {""}  # the column is there whether it is needed or not
+
+
 def test_a_run_that_predicts_numbers(tmp_path, cli):
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(120, 3, generator=draw)

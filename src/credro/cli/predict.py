@@ -119,7 +119,7 @@ def predict(
     made = rows(ensemble, sets, abstain, batch_size, detailed=detailed)
     with opened(out) as file:
         if format_ == "csv":
-            shown = header(ensemble, detailed=detailed, errors=any(data.bad for data in sets))
+            shown = header(ensemble, detailed=detailed, errors=on_error == "skip")
             write_csv(file, made, shown)
         else:
             write_json(file, made, distinct(ensemble.classes, len(ensemble.classes)))
