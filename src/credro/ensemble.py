@@ -31,7 +31,7 @@ from credro.objectives import PerSampleLoss, Rule
 from credro.readouts import GaussianPrediction, Prediction
 from credro.training.calibration import check_held_out, fit_temperature, fit_variance
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
-from credro.training.diagnostics import warnings_for
+from credro.training.diagnostics import RUNS_WITH_DELTA, warnings_for
 from credro.training.feed import Inputs, batches, holds_whole_numbers
 from credro.training.job import MakeNet, count_classes
 from credro.training.keep import Kept, Parts, build_members, check_members, in_words, write_run
@@ -322,7 +322,7 @@ class Ensemble:
     @property
     def warnings(self) -> list[str]:
         """Plain words about members that have not fitted; empty when all is well. Calibration settles confidence."""
-        return [w for w in warnings_for(self.records) if not (self.calibrated and "runs with delta" in w)]
+        return [d.text for d in warnings_for(self.records) if not (self.calibrated and d.code == RUNS_WITH_DELTA)]
 
     def read_as(self, method: str | Method) -> Ensemble:
         """The same networks under another read-out of the same training rule."""

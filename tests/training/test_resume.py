@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-import torch._dynamo  # noqa: F401 (optimisers import it at their first step: the server shall have it)
+import torch
+import torch._dynamo
 
 from credro.training.checkpoint import read_facts, write_tensors
 from credro.training.recipe import Recipe
@@ -24,15 +25,21 @@ SERVER.set_forkserver_preload(["tests.training.test_resume"])
 
 RECIPES = {
     "mlp": Recipe(epochs=25, batch_size=16, lr=0.05, clip=1.0),
-    "cnn": Recipe(epochs=10, batch_size=16, lr=0.05, optimiser="adamw", augment="crop-flip"),
+    "cnn": Recipe(epochs=10, batch_size=16, lr=0.05, optimizer="adamw", augment="crop-flip"),
+    "early": Recipe(epochs=60, batch_size=16, lr=0.003, optimizer="adamw", early_stop=8),
 }
 
 
 def run_it(net, out, executor, members):
     """What a user's script does: the same call starts a run and goes on with it. Every epoch is a checkpoint."""
-    data = digits(120) if net == "mlp" else tiny_images(64, 8)
     options = {"executor": executor, "workers": 2, "checkpoint_seconds": 0.0}
-    trained(net, data, out, members=members, recipe=RECIPES[net], **options)
+    if net == "early":  # labels that cannot be learnt but by heart: the best epoch is long past when a member stops
+        options["held_out"] = digits(400).subset(range(300, 400))
+        data = digits(120)
+        data = data.relabel(torch.where(torch.arange(120) % 3 == 0, (data.labels + 1) % 10, data.labels))
+    else:
+        data = digits(120) if net == "mlp" else tiny_images(64, 8)
+    trained("cnn" if net == "cnn" else "mlp", data, out, members=members, recipe=RECIPES[net], **options)
 
 
 def begin(*args):
@@ -127,7 +134,10 @@ def kill_and_resume(args, kills, least, longest, seed):
         ("sequential", "mlp", 3, 0.5),
         ("sequential", "cnn", 3, 0.5),
         ("stacked", "mlp", 3, 0.5),
+        ("sequential", "early", 3, 0.5),
+        ("stacked", "early", 3, 0.5),
         ("processes", "mlp", 2, 0.1),  # its workers take seconds to start, every time
+        ("processes", "early", 2, 0.1),
     ],
 )
 def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed, executor, net, kills, longest):
@@ -137,7 +147,14 @@ def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed
     assert_bitwise(weights(whole), weights(tmp_path))
     for member in range(2):
         entries = History(Run(tmp_path).member(member) / "history.jsonl").read()
-        assert [e["epoch"] for e in entries] == list(range(1, RECIPES[net].epochs + 1))
+        trained_there = Run(whole).done(member)["epochs"]
+        assert [e["epoch"] for e in entries] == list(range(1, trained_there + 1))
+        assert trained_there == RECIPES[net].epochs or net == "early"
+        timeless = [{k: v for k, v in Run(f).done(member).items() if k != "seconds"} for f in (whole, tmp_path)]
+        assert timeless[0] == timeless[1]
+        if net == "early":  # the case is worth something: weights are those of an epoch before the last
+            assert timeless[0]["stopped_early"]
+            assert timeless[0]["best_epoch"] < trained_there < RECIPES[net].epochs
     assert not list(tmp_path.rglob("*.part"))
     assert not list(tmp_path.rglob("*state.safetensors"))
     if executor == "processes":
@@ -147,9 +164,10 @@ def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("executor", "longest"), [("sequential", 0.12), ("stacked", 0.12), ("processes", 0.03)])
-def test_twenty_kills_of_three_members(tmp_path, undisturbed, executor, longest):
-    whole, seconds = undisturbed("mlp", "stacked" if executor == "stacked" else "sequential", 3)
-    met, _ = kill_and_resume(("mlp", tmp_path, executor, 3), 20, 10, longest * seconds, seed=20)
+@pytest.mark.parametrize("net", ["mlp", "early"])
+def test_twenty_kills_of_three_members(tmp_path, undisturbed, net, executor, longest):
+    whole, seconds = undisturbed(net, "stacked" if executor == "stacked" else "sequential", 3)
+    met, _ = kill_and_resume((net, tmp_path, executor, 3), 20, 10, longest * seconds, seed=20)
     print(f"{executor}: {met} kills met a living process; an undisturbed run takes {seconds:.1f} s")
     assert_bitwise(weights(whole), weights(tmp_path))
 
@@ -188,6 +206,33 @@ def test_auto_goes_on_with_the_executor_and_threads_of_the_start(tmp_path):
     trained("mlp", digits(40), tmp_path, executor="sequential", threads=1)
     ensemble = trained("mlp", digits(40), tmp_path, executor="auto", threads=0, workers=5)
     assert ensemble.run.config()["execution"] == {"executor": "sequential", "threads": 1}
+
+
+def test_a_run_of_version_0_1_goes_on(tmp_path):
+    """Its configuration spelled the optimizer otherwise, had no early stopping, and recorded 0 threads as such."""
+    from credro.training.loop import Trainer
+    from tests.training.common import job_of
+
+    recipe = Recipe(epochs=4, batch_size=16, lr=0.01, optimizer="adam")
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    for folder in (whole, part):
+        trained("mlp", digits(40), folder, recipe=recipe, threads=1)
+    config = json.loads((part / "config.json").read_text())
+    config["recipe"] = {
+        ("optimiser" if k == "optimizer" else k): v for k, v in config["recipe"].items() if k != "early_stop"
+    }
+    config["execution"]["threads"] = 0
+    (part / "config.json").write_text(json.dumps(config))
+    shutil.rmtree(part / "members")
+    trainer = Trainer(job_of(part, "mlp", digits(40), recipe=recipe), 0)  # one epoch, and then a kill
+    trainer.train_epoch(lambda: True)
+    trainer._save()
+    ensemble = trained("mlp", digits(40), part, recipe=recipe.with_(), threads=0)
+    assert ensemble.run.config()["recipe"] == recipe.config()
+    assert json.loads((part / "config.json").read_text()) == config  # as it was
+    assert_bitwise(weights(whole), weights(part))
+    with pytest.raises(RunError, match=r"recipe\.optimizer: 'adam' there, 'sgd' now"):
+        trained("mlp", digits(40), part, recipe=recipe.with_(optimizer="sgd"), threads=0)
 
 
 def test_checkpoints_keep_their_distance(tmp_path):

@@ -1,12 +1,14 @@
-"""Have the members fitted, and does their confidence run with delta? CreDRO's uncertainty means little where not.
+"""Have the members fitted, would it help, and does their confidence run with delta?
 
 A member that only ever sees its worst half learns, while it underfits, to be unsure of everything; the box then
-measures that difference on every input (docs/results.md, the regimes).
+measures that difference on every input (docs/results.md, the regimes). On noisy data the remedy is not to train
+longer: the held-out loss says so, and is looked at first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,28 @@ if TYPE_CHECKING:
 
 FITTED = 0.98  # training accuracy, eval mode, below which a member counts as not fitted
 SPREAD = 0.03  # difference of mean confidence between the smallest and the largest delta that is worth a warning
+RISE = 1.25  # held-out loss at the end over the lowest, from which training went on for too long
 EVAL_BATCH = 500
+
+UNDERFIT = "underfit"
+STOPPED_EARLY = "stopped-early"
+OVERFIT = "overfit"
+RUNS_WITH_DELTA = "confidence-runs-with-delta"
+
+Record = dict[str, Any]
+"""What a member recorded when it finished."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is to be said of an ensemble's members: a code to decide by, and plain words."""
+
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        """The words."""
+        return self.text
 
 
 @torch.no_grad()
@@ -48,27 +71,79 @@ def fitness(net: nn.Module, job: Job, data: Data) -> dict[str, float]:
     )
 
 
-def warnings_for(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Plain words about members that have not fitted, or whose confidence runs with delta; empty when all is well."""
+def warnings_for(records: Sequence[Record]) -> list[Diagnosis]:
+    """What may make the members' uncertainty mean less than it seems; empty when all is well."""
     fits = [r for r in records if "accuracy" in r.get("train", {})]
-    said = []
+    found = (_too_long(fits), _fit(fits), _confidence(fits))
+    return [diagnosis for diagnosis in found if diagnosis is not None]
+
+
+def _stopped(record: Record) -> bool:
+    """Whether the weights are those of an epoch after which the held-out loss did not get better."""
+    return "best_epoch" in record and record["best_epoch"] < record["epochs"]
+
+
+def _rose(record: Record) -> bool:
+    """Whether the held-out loss rose from its lowest to the end: a run that was not to stop early."""
+    if "best_epoch" in record or "lowest_held_out" not in record:
+        return False
+    return bool(record["held_out"]["loss"] > RISE * record["lowest_held_out"]["loss"] > 0)
+
+
+def _too_long(fits: Sequence[Record]) -> Diagnosis | None:
+    rose = [r for r in fits if _rose(r)]
+    if not rose:
+        return None
+    worst = max(rose, key=lambda r: float(r["held_out"]["loss"] / r["lowest_held_out"]["loss"]))
+    lowest = worst["lowest_held_out"]
+    return Diagnosis(
+        OVERFIT,
+        f"{len(rose)} of {len(fits)} members trained past their best (member {worst['member']}: held-out loss "
+        f"{lowest['loss']:.3f} after epoch {lowest['epoch']}, {worst['held_out']['loss']:.3f} after "
+        f"{worst['epochs']}). Recipe(early_stop=5) keeps the best epoch's weights.",
+    )
+
+
+def _fit(fits: Sequence[Record]) -> Diagnosis | None:
+    """Members that do not fit: would longer training help? Where the held-out loss says no, that is not advised."""
     low = [r for r in fits if r["train"]["accuracy"] < FITTED]
-    if low:
-        worst = min(low, key=lambda r: float(r["train"]["accuracy"]))
-        said.append(
-            f"{len(low)} of {len(fits)} members have not fitted the training data (member {worst['member']}: "
-            f"{worst['train']['accuracy']:.1%} right in eval mode). Epistemic uncertainty is only as good as "
-            f"the fit: train longer, with less augmentation, or with a larger network."
+    if not low:
+        return None
+    worst = min(low, key=lambda r: float(r["train"]["accuracy"]))
+    right = f"member {worst['member']}: {worst['train']['accuracy']:.1%} right in eval mode"
+    if any(_stopped(r) or _rose(r) for r in low):
+        stops = [r for r in low if _stopped(r)]
+        at = f"; stopped at its best epoch, {worst['best_epoch']} of {worst['epochs']}" if _stopped(worst) else ""
+        what = "stopped at their best epoch before they" if len(stops) == len(low) else "do not"
+        return Diagnosis(
+            STOPPED_EARLY,
+            f"{len(low)} of {len(fits)} members {what} fit the training data ({right}{at}): by the held-out loss, to "
+            f"fit it further makes the probabilities worse. On such data find errors by total uncertainty, or "
+            f"calibrate; that CreDRO's epistemic uncertainty tells OOD inputs best was shown for members that fit "
+            f"(docs/results.md, Early stopping and CreDRO).",
         )
+    watched = all("held_out" in r for r in low)
+    unknown = "" if watched else " if a held-out loss still falls (held_out, early_stop)"
+    return Diagnosis(
+        UNDERFIT,
+        f"{len(low)} of {len(fits)} members have not fitted the training data ({right}). Epistemic uncertainty is only "
+        f"as good as the fit: train longer{unknown}, with less augmentation, or with a larger network.",
+    )
+
+
+def _confidence(fits: Sequence[Record]) -> Diagnosis | None:
     with_delta = sorted((r for r in fits if "delta" in r), key=lambda r: float(r["delta"]))
-    if len(with_delta) > 2:
-        confidence = [float(r["train"]["confidence"]) for r in with_delta]
-        rises = sum(b > a for a, b in pairwise(confidence))
-        if confidence[-1] - confidence[0] > SPREAD and rises >= 0.75 * (len(confidence) - 1):
-            said.append(
-                f"Mean confidence runs with delta, from {confidence[0]:.2f} at delta {with_delta[0]['delta']:.3g} to "
-                f"{confidence[-1]:.2f} at delta {with_delta[-1]['delta']:.3g}: the intervals measure that difference "
-                f"on every input. Train until all members fit, or calibrate each on held-out data: "
-                f"ens.calibrate(held_out), or --calibrate on the command line."
-            )
-    return said
+    if len(with_delta) < 3:
+        return None
+    confidence = [float(r["train"]["confidence"]) for r in with_delta]
+    rises = sum(b > a for a, b in pairwise(confidence))
+    if confidence[-1] - confidence[0] <= SPREAD or rises < 0.75 * (len(confidence) - 1):
+        return None
+    longer = "" if any(_stopped(r) or _rose(r) for r in fits) else "Train until all members fit, or "
+    calibrate = "calibrate each on held-out data: ens.calibrate(held_out), or --calibrate on the command line."
+    return Diagnosis(
+        RUNS_WITH_DELTA,
+        f"Mean confidence runs with delta, from {confidence[0]:.2f} at delta {with_delta[0]['delta']:.3g} to "
+        f"{confidence[-1]:.2f} at delta {with_delta[-1]['delta']:.3g}: the intervals measure that difference on every "
+        f"input. {longer}{calibrate if longer else calibrate.capitalize()}",
+    )

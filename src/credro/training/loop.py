@@ -28,7 +28,7 @@ from credro.training.losses import SMALLER_STEPS, Losses, NonFiniteLoss, at_faul
 from credro.training.recipe import Recipe, learning_rate, make_optimizer, plateau_reductions
 from credro.training.run import History
 from credro.training.sound import unsound
-from credro.training.stopping import held_out_losses, improved, kept_epoch, stopped_by_rule, stopped_early
+from credro.training.stopping import best_epoch, held_out_losses, improved, kept_epoch, stopped_by_rule, stopped_early
 from credro.training.streams import derive
 from credro.training.threads import threads
 
@@ -214,6 +214,9 @@ def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str,
     }
     if job.held_out is not None:
         record["held_out"] = fitness(net, job, job.held_out)
+        losses = held_out_losses(entries)
+        if lowest := best_epoch(losses):
+            record["lowest_held_out"] = {"epoch": lowest, "loss": losses[lowest - 1]}
     if not math.isfinite(record["train"]["loss"]):  # its last step went wrong
         why = unsound(job.data, job.inputs) or SMALLER_STEPS
         raise NonFiniteLoss(

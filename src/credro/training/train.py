@@ -195,8 +195,8 @@ def train(
                     run_sequential(job, display)  # with as many threads each, so to the same weights
             else:
                 run_sequential(job, display)
-    for text in warnings_for([run.done(i) or {} for i in range(members)]):
-        warnings.warn(text, FitWarning, stacklevel=3)
+    for diagnosis in warnings_for([run.done(i) or {} for i in range(members)]):
+        warnings.warn(diagnosis.text, FitWarning, stacklevel=3)
     return run
 
 
