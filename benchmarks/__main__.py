@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("uq", "augmentation", "training", "costs", "regression", "threshold")
+NAMES = ("uq", "augmentation", "training", "costs", "regression", "threshold", "early_stop")
 
 
 def main(names: list[str]) -> None:

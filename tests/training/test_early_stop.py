@@ -8,6 +8,7 @@ from credro.data import as_data
 from credro.methods import make
 from credro.training.diagnostics import fitness
 from credro.training.executors import choose
+from credro.training.job import check_job
 from credro.training.loop import Trainer
 from credro.training.recipe import Recipe
 from credro.training.run import History, Run
@@ -130,9 +131,9 @@ def test_with_plateau_and_with_numbers(tmp_path):
             assert "accuracy" not in record["held_out"]
 
 
-def test_it_needs_held_out_data():
+def test_it_needs_held_out_data(tmp_path):
     with pytest.raises(ValueError, match=r"early_stop=3 watches the held-out loss: give held_out.* or early_stop=0"):
-        trained(small_net, blobs(), recipe=RECIPE)
+        check_job(job_of(tmp_path, small_net, as_data(blobs()), classes=3, recipe=RECIPE))
 
 
 def test_without_it_nothing_is_kept_aside(tmp_path):

@@ -36,6 +36,32 @@ def test_a_member_that_stops_early_counts_in_full(capsys):
         assert display.count == 7  # one epoch, and the six that need no training
 
 
+def test_the_time_left_is_at_the_speed_of_what_was_trained_here(monkeypatch):
+    """Of 40 epochs 20 were done elsewhere, and a member that stops is spared 6: neither makes the others faster."""
+    clock = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    display = Display(4, 10, done=20, mode="none")
+    for epoch in range(1, 5):
+        clock[0] += 3.0
+        display(Progress(2, epoch, 10, 0.5, 0.75, 3.0, done=epoch == 4))
+    assert display.count == 30
+    assert display._time_left() == "30 s"  # ten epochs of three seconds
+
+
+def test_members_of_other_runs_count_as_done(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    options = {"recipe": Recipe(epochs=3, batch_size=16, lr=0.05), "method": "de"}
+    trained("mlp", digits(40), tmp_path / "a", members=2, **options)
+    capsys.readouterr()
+    trained("mlp", digits(40), tmp_path / "b", members=3, share=[tmp_path / "a"], progress="plain", **options)
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("member 2")]
+    assert [line.split("all members: ")[1].split(",")[0] for line in lines] == [
+        "7/9 epochs",
+        "8/9 epochs",
+        "9/9 epochs",
+    ]
+
+
 def test_auto_is_plain_without_a_terminal_and_none_is_silent(capsys):
     assert Display(1, 1).mode == "plain"
     trained("mlp", digits(40), progress="none")

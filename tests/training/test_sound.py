@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from credro.data import Data
 from credro.training.job import TrainingError
@@ -53,7 +52,7 @@ def test_where_samples_are_read_when_needed(tmp_path, executor, value, word):
 
 
 def test_held_out_samples_that_are_read_when_needed(tmp_path):
-    with pytest.raises(TrainingError, match="the loss on held_out is nan. x is NaN in sample 37"):
+    with pytest.raises(TrainingError, match=r"the loss on held_out is nan\. x is NaN in sample 37"):
         trained(small_net, blobs(), tmp_path, held_out=lazily(*spoilt(math.nan)))
 
 

@@ -1,12 +1,16 @@
 """Members side by side: the same answers, in order, and the user's setting of the cores left alone."""
 
+import json
 import threading
 
 import pytest
 import torch
 
 import credro
+from credro.training import executors
+from credro.training.executors import own_threads
 from credro.training.threads import side_by_side, threads
+from tests.training.common import digits, job_of, tiny_images, trained
 
 CPU = torch.device("cpu")
 
@@ -38,6 +42,30 @@ def test_a_failure_is_raised():
 
     with pytest.raises(ZeroDivisionError), threads(2), side_by_side(2, CPU) as each:
         each(work, [1, 0])
+
+
+def test_a_small_network_has_one_thread_and_a_larger_one_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(executors.os, "cpu_count", lambda: 4)
+    small, large = job_of(tmp_path, "mlp", digits(200)), job_of(tmp_path, "resnet8", tiny_images(64, 32))
+    assert own_threads(small, "sequential", 4) == own_threads(small, "stacked", 4) == 1
+    assert own_threads(large, "sequential", 4) == 4
+    assert own_threads(large, "processes", 2) == 2  # the cores by the processes
+    many = job_of(tmp_path, "mlp", digits(200), members=200)
+    assert own_threads(many, "stacked", 4) == 4  # all at once are not small
+    assert own_threads(many, "sequential", 4) == 1
+
+
+def test_what_0_stood_for_is_recorded_and_kept(tmp_path):
+    with threads(2):
+        run = trained("mlp", digits(40), tmp_path, threads=0).run
+        assert run.config()["execution"]["threads"] == 1
+    (run.member(0) / "done.json").unlink()
+    config = run.config()
+    config["execution"]["threads"] = 2  # as if it had been started on another machine
+    run.config_path.write_text(json.dumps(config))
+    trained("mlp", digits(40), tmp_path, threads=0)
+    assert run.config()["execution"]["threads"] == 2
 
 
 @pytest.mark.parametrize("method", ["credro", "crebnn"])

@@ -8,6 +8,7 @@ from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
 from credro.nets.small import CNN, MLP
 from credro.nets.weights import LoadReport, load_weights
 from credro.nets.wide import WideResNet
+from credro.nets.work import multiply_adds
 
 __all__ = [
     "CNN",
@@ -24,6 +25,7 @@ __all__ = [
     "make",
     "make_gaussian",
     "make_under_seed",
+    "multiply_adds",
     "set_head",
     "train_mode",
     "usual_shape",

@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from credro.nets import multiply_adds
+from credro.training.feed import layout
 from credro.training.job import Job, TrainingError
 from credro.training.loop import Progress, Report, train_member
 from credro.training.memory import keep_memory
@@ -28,6 +30,10 @@ from credro.training.threads import threads
 EXECUTORS = ("auto", "sequential", "processes", "stacked")
 STACK_LIMIT = 200_000
 """Parameters of a network up to which ``auto`` stacks: beyond it the stacked products gain nothing over the loop."""
+
+
+SMALL_STEP = 10_000_000
+"""Multiply-adds of a batch, forward, below which one thread does a step sooner than several that wait for another."""
 
 
 class NoWorkers(RuntimeError):  # noqa: N818 (read as a sentence)
@@ -67,6 +73,17 @@ def _stacks_well(job: Job) -> bool:
     net = job.network(0)
     plain = not any(isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d) for m in net.modules())
     return plain and sum(p.numel() for p in net.parameters()) <= STACK_LIMIT
+
+
+def own_threads(job: Job, executor: str, workers: int) -> int:
+    """The threads per member that 0 stands for: the cores by the processes, and one for a small network."""
+    if executor == "processes":
+        return max(1, (os.cpu_count() or 1) // min(workers, job.members))
+    if job.device.type != "cpu":
+        return torch.get_num_threads()
+    size = min(job.recipe.batch_size, len(job.data)) * (job.members if executor == "stacked" else 1)
+    x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device))
+    return 1 if size * multiply_adds(job.network(0), layout(x, job.recipe)) < SMALL_STEP else torch.get_num_threads()
 
 
 def why_not_sent(job: Job) -> str | None:

@@ -25,7 +25,8 @@ class Display:
             mode = "notebook"
         elif mode == "auto":
             mode = "bar" if sys.stderr.isatty() else "plain"
-        self.mode, self.members, self.total, self.count, self.start_count = mode, members, members * epochs, done, done
+        self.mode, self.members, self.total, self.count = mode, members, members * epochs, done
+        self.trained = 0  # epochs seen here: neither those done before or elsewhere nor those that a member was spared
         self.latest: dict[int, Progress] = {}
         self.started = self.said = time.monotonic()
         self.bar: Any = None
@@ -36,7 +37,7 @@ class Display:
         """Open the bar."""
         if self.mode == "bar":
             try:
-                from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+                from rich.progress import BarColumn, TextColumn
                 from rich.progress import Progress as Bar
             except ImportError:  # the bar is an extra; plain lines say the same
                 self.mode = "plain"
@@ -47,11 +48,11 @@ class Display:
                 "training",
                 BarColumn(),
                 TextColumn("{task.completed}/{task.total} epochs"),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[left]}"),  # rich's own would take epochs that a member is spared for speed
             )
             self.bar = Bar(*columns, TextColumn("{task.fields[members]}"), console=Console(stderr=True))
             self.bar.start()
-            self.task = self.bar.add_task("training", total=self.total, completed=self.count, members="")
+            self.task = self.bar.add_task("training", total=self.total, completed=self.count, members="", left="")
         elif self.mode == "notebook" and self.count < self.total:
             self._show("starting")
         return self
@@ -69,12 +70,14 @@ class Display:
     def __call__(self, progress: Progress) -> None:
         """A member has finished an epoch."""
         self.count += 1
+        self.trained += 1
         if progress.done:
             self.count += progress.epochs - progress.epoch  # a member may stop early
         self.latest[progress.member] = progress
         now = time.monotonic()
         if self.bar is not None:
-            self.bar.update(self.task, completed=self.count, members=self._members())
+            left = f"{self._time_left()} left"
+            self.bar.update(self.task, completed=self.count, members=self._members(), left=left)
         elif self.mode == "notebook":
             self._show(f"{self._time_left()} left")
         elif self.mode == "plain" and (progress.done or now - self.said >= EVERY):
@@ -108,6 +111,6 @@ class Display:
         return "  ".join(f"#{p.member} {p.loss:.3f}{right[p.member]}" for p in recent)
 
     def _time_left(self) -> str:
-        fresh = self.count - self.start_count
-        seconds = (time.monotonic() - self.started) / max(1, fresh) * (self.total - self.count)
+        """At the speed of the epochs trained here."""
+        seconds = (time.monotonic() - self.started) / max(1, self.trained) * (self.total - self.count)
         return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

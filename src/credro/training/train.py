@@ -24,6 +24,7 @@ from credro.training.estimate import estimate
 from credro.training.executors import (
     NoWorkers,
     choose,
+    own_threads,
     run_processes,
     run_sequential,
     run_stacked,
@@ -142,10 +143,9 @@ def train(
         # A run goes on with the executor and threads it was started with, so that its weights stay the same.
         before = run.config().get("execution") if run.config_path.exists() else None
         chosen = before["executor"] if before and executor == "auto" else choose(job, executor, workers)
-        if not threads and before:
-            job = replace(job, threads=before["threads"])
-        elif not threads and chosen == "processes":
-            job = replace(job, threads=max(1, (os.cpu_count() or 1) // min(workers, members)))
+        if not threads:
+            meant = before["threads"] if before else own_threads(job, chosen, workers)
+            job = replace(job, threads=meant)
         config = _recorded(
             {
                 "method": method.config(),

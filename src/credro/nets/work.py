@@ -1,0 +1,39 @@
+"""How much a network computes: what tells a small one, that is faster on one core than on several."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+COUNTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+@torch.no_grad()
+def multiply_adds(net: nn.Module, x: Tensor) -> float:
+    """Multiplications and additions of a sample in ``net(x)``, of linear layers and convolutions.
+
+    x: (B, *shape). Infinite where weights belong to a module of another kind: how often it uses them is not known.
+    """
+    layers = [m for m in net.modules() if isinstance(m, COUNTED)]
+    counted = {id(p) for layer in layers for p in layer.parameters()}
+    if any(p.ndim > 1 and id(p) not in counted for p in net.parameters()):
+        return math.inf
+    sums = [0.0]
+
+    def count(layer: nn.Module, given: Any, output: Tensor) -> None:
+        weight = layer.weight
+        assert isinstance(weight, Tensor)
+        sums[0] += output.numel() * weight[0].numel() / len(x)
+
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    was_training = net.training
+    try:
+        net.eval()(x)
+    finally:
+        net.train(was_training)
+        for hook in hooks:
+            hook.remove()
+    return sums[0]
