@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import credro
-from credro.cli.app import app, one_line, run
+from credro.cli.app import app, run
+from credro.cli.wording import one_line
 
 CREDRO = Path(sys.executable).with_name("credro")
 COMMANDS = ["demo", "train", "evaluate", "predict", "report", "reproduce", "list", "bench", "data"]
@@ -155,3 +156,21 @@ def test_bench_runs_what_is_in_a_clone(cli, tmp_path, monkeypatch):
     assert Path("ran").exists()
     assert cli("bench", "fails").code == 3
     assert "NAME must be one of fails, quick" in cli("bench", "slow").err
+
+
+@pytest.mark.parametrize(
+    ("python", "typed"),
+    [
+        ("drop=('id', 'date') or missing='?'", "--drop id,date or --missing '?'"),
+        ("keep=('id',) takes it", "--keep id takes it"),
+        ("choose with size=(height, width).", "choose with --size HEIGHTxWIDTH."),
+        ("pass size=(64, 96)", "pass --size 64x96"),
+        ("header=False: it is a sample", "--no-header: it is a sample"),
+        ("deep=True reads them", "--deep reads them"),
+        ("give held_out, or early_stop=0", "give held_out, or --no-early-stop"),
+        ("task='regress', or", "--task regress, or"),
+        ("colour=red stays", "colour=red stays"),
+    ],
+)
+def test_remedies_are_what_the_user_types(python, typed):
+    assert one_line(python) == typed

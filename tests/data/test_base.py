@@ -242,6 +242,7 @@ def test_classes_say_what_is_missing():
     assert as_data((x, ["yes", "no", "no"]), classes=["no", "yes"]).labels.tolist() == [1, 0, 0]
     with pytest.raises(ValueError, match=r"label 3 of sample 1 is not one of the 2 classes: 0, 1 \(1 such"):
         as_data((x, [0, 3, 1]), classes=2)
+    assert as_data((x, [2, 1, 1]), classes=["1", "2", "unknown"]).labels.tolist() == [1, 0, 0]  # by value
     with pytest.raises(ValueError, match="classes must differ"):
         as_data((x, [0, 1, 1]), classes=["a", "a"])
     with pytest.raises(TypeError, match="classes must be a list of names, got the text 'ab'"):

@@ -238,3 +238,10 @@ def test_the_notes_are_the_plan_in_order(tmp_path):
         "column 'no' is left out: it counts the rows (0 to 119); keep=('no',) takes it",
         "missing: 1 value, in a (1); the training mean stands in for numbers",
     ]
+
+
+def test_decimal_commas_are_said(tmp_path):
+    (tmp_path / "t.csv").write_text("a;y\n" + "".join(f"{i},{i}5;{i % 2}\n" for i in range(1, 10)))
+    data = load(tmp_path / "t.csv", label="y")
+    assert data.samples[0, 0] == pytest.approx(1.15)
+    assert "decimal commas: 1,234 is taken for 1.234" in data.notes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 
 from credro.cli import bench, data, demo, evaluate, lists, predict, report, reproduce, train
 from credro.cli.options import Misuse
+from credro.cli.wording import one_line
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain text: it fits a screen, and reads the same in a pipe
@@ -38,26 +38,6 @@ app.command("bench")(bench.bench)
 app.add_typer(data.build(), name="data")
 
 INTERRUPTED = 130  # as a shell reports the signal
-
-ARGUMENT = re.compile(
-    r"\b(label|group|drop|keep|missing|categories|task|classes|x|y|layout|header|deep|size|on_error|split|seen|early_stop)="
-    r"(\((?:'[^']*'(?:, |,)?)+\)|\(\w+, \w+\)|'[^']*'|[^\s,;:)]+)"
-)
-"""An argument of Python in a message, as ``missing='?'``: the option of that name takes the same."""
-
-IN_OPTIONS = (
-    (r"\blabel must be", "--label must be"),
-    (r"root=\.\.\.", "--root DIR"),
-    (r"give held_out$", "name a split with --held-out"),
-    (
-        r"shape must be \(channels, height, width\), got (\(\d+,\))",
-        r"samples of shape \1 are no images: take --net mlp",
-    ),
-    (r"(at least \d+x\d+ pixels for this network, got .*\))", r"\1; take another --net, or --size for image files"),
-    (r"is not a run: it has no config.json", "is not a run: name the folder that credro train --out has made"),
-    (r"^\[Errno \d+\] ([^:]*): '(.*)'$", r"\2: \1"),
-)
-"""What a message says of Python's arguments, and what a user of the command line types."""
 
 
 @app.callback(invoke_without_command=True)
@@ -123,31 +103,6 @@ def _explain(error: Exception) -> tuple[str, int]:
     if isinstance(error, ValueError | TypeError | OSError | RuntimeError | ImportError):
         return one_line(str(error)) or type(error).__name__, 1
     return f"unexpected {type(error).__name__}: {one_line(str(error))}; --debug shows where", 1
-
-
-def one_line(text: str) -> str:
-    """A message of several lines as one; of a traceback only what it ends with."""
-    if "Traceback (most recent call last)" in text:
-        head, _, trace = text.partition("Traceback (most recent call last)")
-        text = head + trace.strip().splitlines()[-1]
-    parts = [part.strip() for part in text.splitlines() if part.strip()]
-    for pattern, typed in IN_OPTIONS:
-        parts = [re.sub(pattern, typed, part) for part in parts]
-    parts = [ARGUMENT.sub(_typed, part) for part in parts]
-    return "".join(p + (" " if p.endswith((":", ",", ";")) else "; ") for p in parts[:-1]) + "".join(parts[-1:])
-
-
-def _typed(argument: re.Match[str]) -> str:
-    """``drop=('id', 'date')`` as ``--drop id,date``, ``header=False`` as ``--no-header``."""
-    name, value = argument[1].replace("_", "-"), argument[2]
-    if value in ("True", "False") or (name == "early-stop" and value == "0"):
-        return f"--{'no-' * (value != 'True')}{name}"
-    if value == "(height, width)":
-        return f"--{name} HEIGHTxWIDTH"
-    inside = ",".join(re.findall(r"'([^']*)'", value)) or value.strip("()").replace(" ", "")
-    inside = inside.replace(",", "x") if name == "size" else inside
-    plain = re.fullmatch(r"[\w.,/=|-]*\w", inside) is not None or inside == "..."
-    return f"--{name} {inside if plain else repr(inside)}"
 
 
 def _fail(message: str, code: int) -> int:

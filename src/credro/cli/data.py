@@ -12,6 +12,7 @@ import typer
 
 from credro.cli import readers
 from credro.cli.options import Misuse, Root, one_of
+from credro.cli.wording import one_line
 
 if TYPE_CHECKING:
     from credro.data.base import Data
@@ -195,7 +196,7 @@ def describe(data: Data, most: int = 40) -> list[str]:
     if data.columns:
         shown = ", ".join(data.columns[:most]) + (f", ... {data.columns[-1]}" if len(data.columns) > most else "")
         lines.append(f"features {len(data.columns)}: {shown}")
-    return [*lines, *(f"note     {note}" for note in data.notes)]
+    return [*lines, *(f"note     {one_line(note)}" for note in data.notes)]
 
 
 def _counts(values: list[int], names: tuple[str, ...], most: int = 20) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credro.cli import readers
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of, status
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def evaluate(
         int | None, typer.Option(metavar="N", help="Only so many samples of each set, by a seeded shuffle.")
     ] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
+    on_error: readers.OnError = None,
     seen: Annotated[
         str, typer.Option(metavar="drop|keep", help="Samples that the run was trained or calibrated on.")
     ] = "drop",
@@ -79,6 +81,7 @@ def evaluate(
         raise Misuse("--ood-probs goes with --probs, your own ensemble; --ood is for a RUN")
     at_least(1, limit=limit)
     one_of("--seen", seen, ("drop", "keep"))
+    one_of("--on-error", on_error or "stop", ("stop", "skip"))
     check_device(device)
     from credro.training.run import Run
 
@@ -91,7 +94,7 @@ def evaluate(
         return
     with status() as say:
         common: dict[str, Any] = {"data": data, "split": split, "ood": ood or [], "limit": limit, "label": label}
-        common["seen"] = seen
+        common |= {"seen": seen, "on_error": on_error or "stop"}
         found = [_run(run, say, wanted, root=root, device=device, **common) for run in _named(runs or [])]
         if probs is not None and labels is not None:
             found.append(_own(probs, labels, ood_probs or [], wanted))
@@ -160,6 +163,7 @@ def _run(
     limit: int | None,
     label: str | None,
     seen: str,
+    on_error: str,
     root: Path | None,
     device: str,
 ) -> Assessment:
@@ -171,7 +175,7 @@ def _run(
     name, folder = named
     say(f"{name}: loading")
     ensemble = load(folder, device=device)
-    known = read_id(ensemble, data, split, root, first=limit, label=label)
+    known = read_id(ensemble, data, split, root, first=limit, label=label, on_error=on_error)
     strangers = read_strangers(ensemble, ood, known, root, first=limit)
     readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
     with warnings.catch_warnings():

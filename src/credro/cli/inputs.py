@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from credro.cli.options import Misuse
+from credro.cli.wording import one_line
 from credro.data import Data
 from credro.data.again import read_labelled, read_ood_sets, read_samples
 from credro.ensemble import Ensemble
@@ -57,7 +58,7 @@ def read_unlabelled(
 def tell(notes: Iterable[str]) -> None:
     """Notes of readers, a line each, to standard error."""
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def npy(path: Path) -> Any:

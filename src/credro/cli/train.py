@@ -11,6 +11,7 @@ import typer
 
 from credro.cli import readers
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, checking_options, one_of, settings
+from credro.cli.wording import one_line
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -145,7 +146,7 @@ def train(
         _remove(out)
     ensemble = fit(
         net,
-        replace(plan.train, notes=(*parts.train.notes, *plan.notes)),
+        replace(plan.train, notes=tuple(map(one_line, (*parts.train.notes, *plan.notes)))),
         method=how,
         members=members,
         recipe=plan.recipe,

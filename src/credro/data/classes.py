@@ -32,8 +32,8 @@ def number_labels(y: Tensor | Sequence[str], classes: Classes | None = None) -> 
     """Class numbers (N,) int64 and the names of the classes.
 
     y: (N,) whole numbers or truth values, or names. Without ``classes`` the distinct values are the classes, numbers
-    by value and names sorted. With them, names and numbers are looked up among them; but where the classes are not
-    numbers themselves, whole numbers count them from 0. A value that is none of them becomes ``UNKNOWN``.
+    by value and names sorted. With them, names and numbers are looked up among them; but where none of the classes is a
+    number itself, whole numbers count them from 0. A value that is none of them becomes ``UNKNOWN``.
     """
     if isinstance(y, Tensor):
         values, place = torch.unique(y.cpu(), return_inverse=True)
@@ -45,7 +45,7 @@ def number_labels(y: Tensor | Sequence[str], classes: Classes | None = None) -> 
         return place.long(), own
     names = class_names(classes)
     index = {name: i for i, name in enumerate(names)}
-    if isinstance(y, Tensor) and not all(map(_is_number, names)):  # names for numbers that count from 0
+    if isinstance(y, Tensor) and not any(map(_is_number, names)):  # names for numbers that count from 0
         index = {str(i): i for i in range(len(names))}
     return torch.tensor([index.get(name, UNKNOWN) for name in own], dtype=torch.long)[place], names
 

@@ -95,6 +95,7 @@ def table(
     suspects = [f"column {f.column.name!r} tells the label exactly" for f in used if tells(f.cells, labels.values)]
     lacking = [Holes(f.column.name, int(f.cells.missing[rows].sum()), isinstance(f.cells, Texts)) for f in used]
     notes = [*taken.notes, *(source.layout.notes if source.layout else ()), *labels.notes]
+    notes += ["decimal commas: 1,234 is taken for 1.234"] if cells.frame.attrs.get("decimal comma") else []
     notes += [f"group {group!r}: {len(group_names):,} groups"] if group is not None else []
     notes += [_said(used)]
     notes += [f.cells.note for f in used if isinstance(f.cells, Texts) and f.cells.note]

@@ -122,6 +122,7 @@ def read(layout: Layout, *, label: str | None, as_text: Collection[str] = (), ad
         frame = whole(".")
         if layout.between != "," and _has(frame, DECIMAL_COMMA) and not _has_fractions(frame):
             frame = whole(",")
+            frame.attrs["decimal comma"] = True
     return frame
 
 
