@@ -433,3 +433,32 @@ def test_what_cannot_be_is_refused(tmp_path, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         write_report(tmp_path / "r.html", probs, labels, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_doubt_is_worth_agrees_with_scikit_learn(tmp_path):
+    probs, labels = ensemble(503)
+    parsed = Parsed(written(tmp_path, probs, labels))
+    rows = {row["Score"]: row for row in parsed.records("How well each score finds errors")}
+    box, mean = credro.Box.of(probs), probs.mean(0)
+    scores = {
+        "EU": np.asarray(credro.epistemic(box)),
+        "Total uncertainty": np.asarray(credro.total(box)),
+        "1 − max p": 1 - mean.max(1),
+    }
+    assert list(rows) == list(scores)
+    wrong = mean.argmax(1) != labels
+    for name, score in scores.items():
+        assert float(rows[name]["AUROC of errors %"]) == pytest.approx(100 * roc_auc_score(wrong, score), abs=0.006)
+        surest = np.argsort(score, kind="stable")[:453]  # the smallest number that is at least 90 %
+        assert float(rows[name]["Right of the surest 90 %"]) == pytest.approx(100 * (~wrong)[surest].mean(), abs=0.006)
+        curve = credro.accuracy_rejection(~wrong, score)
+        assert float(rows[name]["AR area %"]) == pytest.approx(100 * curve.area, abs=0.006)
+    best = max(scores, key=lambda name: roc_auc_score(wrong, scores[name]))
+    assert f"Errors are found best by {best} here" in "".join(parsed.text)
+
+
+def test_without_errors_no_score_is_called_the_best(tmp_path):
+    labels = np.arange(60) % 3
+    parsed = Parsed(written(tmp_path, np.stack([0.1 + 0.7 * np.eye(3)[labels], 0.2 + 0.4 * np.eye(3)[labels]]), labels))
+    assert "All answers are right, or all are wrong: no score can tell them apart." in "".join(parsed.text)
+    assert {row["AUROC of errors %"] for row in parsed.records("How well each score finds errors")} == {"–"}

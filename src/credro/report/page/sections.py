@@ -9,6 +9,7 @@ from credro.evaluation import reliability
 from credro.report.page import words
 from credro.report.page.charts import density_chart, rejection_chart, reliability_chart
 from credro.report.page.confusion import confused
+from credro.report.page.doubt import doubt
 from credro.report.page.findings import Findings, Section
 from credro.report.page.markup import Html, el, join
 from credro.report.page.numbers import STEPS, ends, shapes
@@ -27,7 +28,7 @@ MEANINGS = {
 
 def sections(found: Findings) -> list[Section]:
     """All that apply."""
-    made = [summary(found), uncertainty(found), abstention(found), calibration(found), samples(found)]
+    made = [summary(found), uncertainty(found), doubt(found), abstention(found), calibration(found), samples(found)]
     if len(found.samples.classes) == 3:
         made.append(credal_sets(found))
     made += [confused(found), classes(found), readings(found), members(found)]

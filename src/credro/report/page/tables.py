@@ -137,6 +137,8 @@ def made_of(found: Findings) -> Html | None:
         ("Recipe", ", ".join(f"{k} {v}" for k, v in c["recipe"].items() if v not in ([], None))),
         ("Versions", ", ".join(f"{k} {v}" for k, v in c.get("versions", {}).items())),
     ]
+    if found.samples.data is not None and found.samples.data.notes:
+        facts.append(("Test set", f"{found.samples.data.name}: {'; '.join(found.samples.data.notes)}"))
     return behind(
         "How the run was made", el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts), class_="made")
     )
