@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from credro.data import load
 
@@ -90,6 +91,7 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path, monkeypatch):
         (["{}/de", "--method", "bayes"], 2, "--method must be one of"),
         (["{}/de", "--method", "credro"], 1, "These read it: de, crewra"),
         (["{}/de", "--seen", "perhaps"], 2, "--seen must be one of drop, keep, got 'perhaps'"),
+        (["{}/de", "--on-error", "ask"], 2, "--on-error must be one of stop, skip, got 'ask'"),
         (["{}/de", "--limit", "0"], 2, "--limit must be at least 1"),
         (["{}/de", "--ood", "svnh"], 1, "did you mean 'svhn'?"),
     ],
@@ -99,3 +101,35 @@ def test_errors_are_one_line(place, cli, arguments, code, message):
     assert shown.code == code
     assert message in shown.err
     assert shown.err.count("\n") == 1
+
+
+def test_a_folder_with_a_broken_file_and_a_class_of_its_own(place, cli, tmp_path):
+    """Every other digit of the test set is a file; owls are letters, which the run has never seen."""
+    digits, letters = load("digits", split="test"), load("fashion-mini-letters", split="test")
+    pairs = [(digits.samples[i, 0], str(int(digits.labels[i]))) for i in range(0, 120, 2)]
+    pairs += [(letters.samples[i, 0], "owl") for i in range(7)]
+    for i, (pixels, name) in enumerate(pairs):
+        path = tmp_path / "new" / name / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.numpy()).resize((8, 8)).save(path)
+    (tmp_path / "new" / "3" / "broken.png").write_bytes(b"no image")
+    out, common = tmp_path / "page.html", ["report", place / "de", "--data", tmp_path / "new"]
+    stopped = cli(*common, "--out", out)
+    assert stopped.code == 1
+    assert "broken.png" in stopped.err
+    shown = cli(*common, "--out", out, "--on-error", "skip", "--ood", f"far letters={tmp_path / 'new' / 'owl'}")
+    assert shown.code == 0, shown.err
+    text = out.read_text()
+    assert "60 samples of new, against far letters, unknown classes" in text
+    assert "7 samples are of classes that the model does not know: left out of 67" in text
+    assert "owl" in shown.err  # the reader names it
+    assert "1 file was left out: unreadable." in text
+
+
+def test_a_run_that_predicts_numbers_is_sent_elsewhere(place, cli, tmp_path):
+    options = ["--net", "mlp", "--members", "2", "--epochs", "1", "--executor", "sequential", "--threads", "1"]
+    table = ["--data", place / "table.csv", "--label", "size", "--task", "regress", "--drop", "id,outcome"]
+    assert cli("train", *options, *table, "--out", tmp_path / "run").code == 0
+    shown = cli("report", tmp_path / "run")
+    assert shown.code == 2
+    assert "predicts numbers, and the page is about classes: credro evaluate measures it" in shown.err

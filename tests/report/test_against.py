@@ -92,7 +92,7 @@ def test_samples_that_were_trained_on_are_left_out_or_kept(run, tmp_path):
     kept = said(tmp_path, run, mixed, seen="keep")
     assert "They are counted all the same" in kept.red[0]
     assert "160 samples of mixed" in kept.page
-    with pytest.raises(ValueError, match="seen must be one of drop, keep, got 'some'"):
+    with pytest.raises(ValueError, match="seen must be drop or keep, got 'some'"):
         write_report(tmp_path / "r.html", run, mixed, seen="some")
 
 
@@ -107,6 +107,16 @@ def test_calibration_samples_count_too(run, tmp_path):
     )
     [text] = said(tmp_path, other, both).red
     assert "All 290 samples were used to make it (240 trained on and 50 calibrated on)" in text
+
+
+def test_networks_from_elsewhere_know_what_they_were_calibrated_on(run, tmp_path):
+    ens, aside = credro.Ensemble.of(run.nets, rows(20, 3)), rows(50, 2)
+    ens.calibrate(aside)
+    found = said(tmp_path, ens, rows(90, 2))  # of which the first 50 are the same
+    shared = int(torch.isin(rows(90, 2).content(), aside.content()).sum())
+    assert shared > 0
+    assert found.red[0].startswith(f"{shared} of 90 samples were calibrated on. They are left out")
+    assert "cannot be checked" in found.amber[0]
 
 
 def test_what_cannot_be_checked_is_said_in_amber(run, tmp_path):
@@ -192,7 +202,7 @@ def test_a_very_small_test_set(tmp_path, right):
 
 def test_files_that_could_not_be_read_are_counted(run, tmp_path):
     bad = tuple(BadFile(Path(f"{i}.jpg"), "not a complete image") for i in range(3))
-    assert said(tmp_path, run, replace(rows(200, 1), bad=bad)).amber == ["3 files were left out: they cannot be read."]
+    assert said(tmp_path, run, replace(rows(200, 1), bad=bad)).amber == ["3 files were left out: unreadable."]
 
 
 def test_names_in_the_banner_are_text():
@@ -253,13 +263,15 @@ def test_labels_outside_the_columns_of_probabilities(tmp_path):
     members = Parsed(found.page).records("Every member of the run")
     right = [100 * (p[:100].argmax(1) == labels[:100]).mean() for p in probs]
     assert [float(row["Accuracy %"]) for row in members] == pytest.approx(right, abs=0.006)
+    with pytest.raises(ValueError, match="an OOD set cannot be called 'unknown classes'"):
+        write_report(tmp_path / "r.html", probs, labels, ood={"unknown classes": probs})
     with pytest.raises(ValueError, match="labels must be class numbers from 0 to 2, got none that is"):
         write_report(tmp_path / "r.html", probs, np.full(120, 5))
 
 
 def test_data_of_other_classes_alone_is_refused(run, tmp_path):
     with pytest.raises(
-        ValueError, match="no sample of a class that the ensemble knows, which are the 3 classes: ant, bee"
+        ValueError, match=r"none of its samples is of a class that the ensemble knows \(ant, bee, cat\)"
     ):
         write_report(tmp_path / "r.html", run, replace(rows(50, 1), classes=("x", "y", "z", "w")))
     assert not (tmp_path / "r.html").exists()

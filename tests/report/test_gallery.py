@@ -179,7 +179,8 @@ def test_bars_tell_readings_apart(tmp_path):
     probs, labels = ensemble(300)
     far, _ = ensemble(150, seed=5)
     text = written(tmp_path, probs, labels, ood={"far": far})
-    found = re.findall(r'<figure class="compared"><figcaption>(.*?)</figcaption>(.*?)</figure>', text)
+    part = text.split('id="readings"')[1]
+    found = re.findall(r'<figure class="compared"><figcaption>(.*?)</figcaption>(.*?)</figure>', part)
     assert [title for title, _ in found] == ["Area under accuracy-rejection, by EU", "AUROC of far, by EU"]
     rows = Parsed(text).records("Every reading of the run")
     for (_, part), column in zip(found, ("AR area", "AUROC far %"), strict=True):

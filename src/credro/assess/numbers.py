@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from credro.assess.measure import unseen_part
+from credro.assess.sets import seen_note, unseen_part
 from credro.assess.text import table
 from credro.data.base import Data
 from credro.ensemble import Ensemble
 from credro.evaluation.numbers import NumberScores, score_numbers
 from credro.methods import for_numbers, reading
+from credro.training.seen import SeenWarning
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,10 @@ def assess_numbers(
     """
     known = [m for m in reading(ensemble.rule) if m in for_numbers()]
     chosen = known if methods is None else [m for m in methods if m in known]
-    part, _, notes = unseen_part(ensemble, data, seen)
+    part, found = unseen_part(ensemble, data, seen)
+    note = seen_note(data, found, seen)
+    if note is not None and found.used:
+        warnings.warn(note, SeenWarning, stacklevel=2)
     scores = ensemble.scores(part)
     lines = []
     for calibrated in (False, True) if ensemble.calibrated else (False,):
@@ -58,7 +63,7 @@ def assess_numbers(
             reader.temperatures = ensemble.temperatures if calibrated else [1.0] * len(ensemble)
             prediction = reader.method.readout.numbers(reader.gaussians(scores))
             lines.append(NumberLine(method, calibrated, score_numbers(prediction, part.labels)))
-    return NumberAssessment(name, part.name, len(part), tuple(lines), tuple(notes))
+    return NumberAssessment(name, part.name, len(part), tuple(lines), () if note is None else (note,))
 
 
 def number_layout(assessments: Sequence[NumberAssessment]) -> str:

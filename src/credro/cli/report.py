@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ def report(
     ] = None,
     ood: Annotated[
         list[str] | None,
-        typer.Option(metavar="DATA", help="OOD set, folder or file, or corrupt:fog:3; repeat it."),
+        typer.Option(metavar="DATA", help="OOD set, folder or file (NAME=PATH), or corrupt:fog:3; repeat it."),
     ] = None,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", help="Read the members by another method of their training rule.")
@@ -40,6 +41,9 @@ def report(
         str, typer.Option(metavar="drop|keep", help="Samples that the run was trained on: leave out, or count.")
     ] = "drop",
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
+    on_error: Annotated[
+        str, typer.Option(metavar="stop|skip", help="Image files that cannot be read: stop, or leave them out.")
+    ] = "stop",
     probs: Annotated[
         Path | None, typer.Option(metavar="NPY", help="Your own ensemble: probabilities (M, N, C).")
     ] = None,
@@ -76,6 +80,7 @@ def report(
     at_least(1, limit=limit)
     check_device(device)
     one_of("--seen", seen, SEEN)
+    one_of("--on-error", on_error, ("stop", "skip"))
     if method is not None:
         from credro.methods import METHODS
 
@@ -83,7 +88,8 @@ def report(
     with status() as say:
         if run is not None:
             target = out or run / "report.html"
-            against = _of_run(target, run, say, data, split, ood or [], method, plain, limit, label, seen, root, device)
+            reading = Reading(data, split, ood or [], limit, label, on_error, root)
+            against = _of_run(target, run, say, reading, method, plain, seen, device)
         else:
             target = out or Path("report.html")
             against = _own(target, Path(str(probs)), labels, ood_probs or [], method, data, split, label, root)
@@ -92,19 +98,27 @@ def report(
     typer.echo(f"report: {target} ({target.stat().st_size / 1024:,.0f} KiB)")
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The options of ``report`` that say what is read for a run."""
+
+    data: str | None
+    split: str | None
+    ood: list[str]
+    limit: int | None
+    label: str | None
+    on_error: str
+    root: Path | None
+
+
 def _of_run(
     out: Path,
     run: Path,
     say: Callable[[str], None],
-    data: str | None,
-    split: str | None,
-    ood: list[str],
+    reading: Reading,
     method: str | None,
     plain: bool,
-    limit: int | None,
-    label: str | None,
     seen: str,
-    root: Path | None,
     device: str,
 ) -> list[str]:
     """Write the report on a run; what is against it."""
@@ -115,9 +129,12 @@ def _of_run(
 
     say("loading")
     ensemble = load(run, method=method, device=device)
-    known = read_id(ensemble, data, split, root, first=limit, label=label)
-    strangers = read_strangers(ensemble, ood, known, root, first=limit)
-    found = gather(ensemble, known, ood=strangers, plain=plain, say=say, seen=seen)
+    if not ensemble.classes:
+        raise Misuse(f"{run} predicts numbers, and the page is about classes: credro evaluate measures it")
+    r = reading
+    known = read_id(ensemble, r.data, r.split, r.root, first=r.limit, label=r.label, on_error=r.on_error)
+    sets = read_strangers(ensemble, r.ood, known, r.root, first=r.limit)
+    found = gather(ensemble, known, ood=sets, plain=plain, say=say, seen=seen)
     write_page(out, found)
     return found.against
 

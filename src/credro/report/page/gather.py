@@ -10,7 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credro.assess import Assessment, Say, are_modules, assess, assess_probs, line_of
+from credro.assess import (
+    ENOUGH,
+    UNKNOWN_CLASSES,
+    Assessment,
+    Say,
+    are_modules,
+    assess_probs,
+    assess_sets,
+    line_of,
+)
 from credro.data.base import Data, as_data
 from credro.ensemble import Ensemble
 from credro.methods import make
@@ -18,7 +27,7 @@ from credro.readouts import Prediction
 from credro.report.page.findings import Findings, Story
 from credro.report.page.numbers import as_numpy
 from credro.report.page.objections import Objection, of_classes, of_members, of_size, of_unknown
-from credro.report.page.prepare import ENOUGH, STRANGE, free, prepare
+from credro.report.page.prepare import prepare
 from credro.report.page.samples import Samples
 
 UNCHECKED = Objection(
@@ -67,8 +76,8 @@ def _of_ensemble(
         reader.temperatures = [1.0] * len(reader)
     if say is not None:
         say("looking for samples that were trained on")
-    ready = prepare(ensemble, data, ood, seen)
-    assessment = assess(ensemble, ready.known, ready.ood, name=name, seen="keep", say=say)  # prepare has seen to it
+    sets, objections = prepare(ensemble, data, ood, seen)
+    assessment = assess_sets(ensemble, sets, name=name, say=say)
     if say is not None:
         say("writing the report")
     classes = ensemble.classes
@@ -76,9 +85,9 @@ def _of_ensemble(
         assessment,
         reader.method.name,
         reader.calibrated,
-        Samples(reader.predict(ready.known), classes, ready.known, as_numpy(ready.known.labels)),
-        {k: Samples.ood(reader.predict(v), classes, v, k) for k, v in ready.ood.items()},
-        [*ready.objections, *map(Objection, assessment.warnings)],
+        Samples(reader.predict(sets.known), classes, sets.known, as_numpy(sets.known.labels)),
+        {k: Samples.ood(reader.predict(v), classes, v, k) for k, v in sets.ood.items()},
+        [*objections, *map(Objection, assessment.warnings)],
         Story(None if ensemble.run is None else ensemble.run.config(), ensemble.records, ensemble.temperatures),
         each,
     )
@@ -104,12 +113,14 @@ def _of_probs(
         truth = torch.as_tensor(labels)
         names = shown.classes if shown is not None and len(shown.classes) == probs.shape[2] else ()
         strange = (truth < 0) | (truth >= probs.shape[2])
-        count, title = int(strange.sum()), free(STRANGE, sets)
+        count, title = int(strange.sum()), UNKNOWN_CLASSES
         if count == len(truth):
             raise ValueError(f"labels must be class numbers from 0 to {probs.shape[2] - 1}, got none that is")
         if count:
             out, kept = strange.nonzero()[:, 0], (~strange).nonzero()[:, 0]
             if count >= ENOUGH:
+                if title in sets:
+                    raise ValueError(f"an OOD set cannot be called {title!r}: samples of the ID set are")
                 sets[title] = probs[:, out]
                 pictures = {} if shown is None else {title: shown.subset(out)}
             objections += of_unknown(count, len(truth), [], title if count >= ENOUGH else None)

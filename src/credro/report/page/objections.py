@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,21 +32,24 @@ def of_overlap(found: Overlap, *, kept: bool, elsewhere: bool = False) -> list[O
 
     kept: whether samples that were used are counted. elsewhere: the networks were trained without credro.
     """
+    said = []
     if not found.known:
         why = "the networks were not trained by credro" if elsewhere else "the run has kept no record of its samples"
         text = (
             f"Whether it was trained on these samples cannot be checked ({why}). If it was, every figure flatters it."
         )
-        return [Objection(text, grave=False)]
+        said.append(Objection(text, grave=False))
     uses = [f"{count:,} {WORDS[use]}" for use in USES if (count := getattr(found, use))]
-    if not uses:
-        return []
-    if found.used == found.samples:
+    told = replace(found, known=True)
+    if uses and found.used == found.samples:
         how = next((WORDS[u] for u in USES if getattr(found, u) == found.samples), f"used to make it ({listed(uses)})")
-        return [Objection(f"All {found.samples:,} samples were {how}: every figure on this page flatters the run.")]
-    if kept:
-        return [Objection(f"{found}. They are counted all the same: every figure on this page flatters the run.")]
-    return [Objection(f"{found}. They are left out: the figures are of the other {found.samples - found.used:,}.")]
+        said.append(Objection(f"All {found.samples:,} samples were {how}: every figure on this page flatters the run."))
+    elif uses and kept:
+        said.append(Objection(f"{told}. They are counted all the same: every figure on this page flatters the run."))
+    elif uses:
+        left = found.samples - found.used
+        said.append(Objection(f"{told}. They are left out: the figures are of the other {left:,}."))
+    return said
 
 
 def of_ood(name: str, samples: int, shared: int, trained: int) -> list[Objection]:
