@@ -263,6 +263,17 @@ def test_text_can_be_read(theme):
             assert contrast(text, ground) >= 4.5, (text, ground)
         for drawn in ("accent", "truth", "inside", "ood0", "ood1"):
             assert contrast(drawn, ground) >= 3, (drawn, ground)
+    for text in ("alarm", "caution"):  # what is against the figures, on its own ground
+        assert contrast(text, f"{text}-ground") >= 4.5
+        assert contrast(text, "page") >= 4.5
+
+    def mixed(tone: str, part: float) -> str:
+        pairs = zip(*(bytes.fromhex(PALETTE[key][theme][1:]) for key in (tone, "page")), strict=True)
+        return "#" + "".join(f"{round(part * a + (1 - part) * b):02x}" for a, b in pairs)
+
+    for tone, part in (("accent", 0.5), ("bad", 0.45)):  # the strongest cells of the confusion matrix
+        high, low = sorted((light(PALETTE["ink"][theme]), light(mixed(tone, part))), reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 # What it says.
