@@ -168,7 +168,7 @@ def _run(
     device: str,
 ) -> Assessment:
     from credro.assess import SeenWarning, assess
-    from credro.cli.inputs import read_id, read_strangers
+    from credro.cli.inputs import read_id, read_ood
     from credro.ensemble import load
     from credro.methods import reading
 
@@ -176,13 +176,11 @@ def _run(
     say(f"{name}: loading")
     ensemble = load(folder, device=device)
     known = read_id(ensemble, data, split, root, first=limit, label=label, on_error=on_error)
-    strangers = read_strangers(ensemble, ood, known, root, first=limit)
+    sets = read_ood(ensemble, ood, known, root, first=limit, on_error=on_error)
     readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeenWarning)  # they are among the notes, which are printed with the run's name
-        return assess(
-            ensemble, known, strangers, readable, name=name, seen=seen, say=lambda text: say(f"{name}: {text}")
-        )
+        return assess(ensemble, known, sets, readable, name=name, seen=seen, say=lambda text: say(f"{name}: {text}"))
 
 
 def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) -> Assessment:

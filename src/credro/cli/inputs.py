@@ -30,11 +30,17 @@ def read_id(
     return data
 
 
-def read_strangers(
-    ensemble: Ensemble, names: Sequence[str], known: Data, root: Path | None, *, first: int | None
+def read_ood(
+    ensemble: Ensemble,
+    names: Sequence[str],
+    known: Data,
+    root: Path | None,
+    *,
+    first: int | None,
+    on_error: str = "stop",
 ) -> dict[str, Data]:
     """Every OOD set that was named, by its title."""
-    found = read_ood_sets(ensemble.wanted, names, known, root, first=first)
+    found = read_ood_sets(ensemble.wanted, names, known, root, first=first, on_error=on_error)
     for data in found.values():
         tell(data.notes)
     return found

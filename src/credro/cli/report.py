@@ -122,7 +122,7 @@ def _of_run(
     device: str,
 ) -> list[str]:
     """Write the report on a run; what is against it."""
-    from credro.cli.inputs import read_id, read_strangers
+    from credro.cli.inputs import read_id, read_ood
     from credro.ensemble import load
     from credro.report.page.gather import gather
     from credro.report.page.write import write_page
@@ -133,7 +133,7 @@ def _of_run(
         raise Misuse(f"{run} predicts numbers, and the page is about classes: credro evaluate measures it")
     r = reading
     known = read_id(ensemble, r.data, r.split, r.root, first=r.limit, label=r.label, on_error=r.on_error)
-    sets = read_strangers(ensemble, r.ood, known, r.root, first=r.limit)
+    sets = read_ood(ensemble, r.ood, known, r.root, first=r.limit, on_error=r.on_error)
     found = gather(ensemble, known, ood=sets, plain=plain, say=say, seen=seen)
     write_page(out, found)
     return found.against

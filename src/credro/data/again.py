@@ -137,7 +137,13 @@ def read_samples(
 
 
 def read_ood(
-    wanted: Wanted, name: str, known: Data, root: Path | None = None, *, first: int | None = None
+    wanted: Wanted,
+    name: str,
+    known: Data,
+    root: Path | None = None,
+    *,
+    first: int | None = None,
+    on_error: str = "stop",
 ) -> tuple[str, Data]:
     """An OOD set and what to call it: a set, any file or folder, or ``corrupt:NAME:SEVERITY`` of the ID samples.
 
@@ -145,7 +151,7 @@ def read_ood(
     """
     title, sign, rest = name.partition("=")
     if sign and title and not Path(name).exists() and name not in READERS:
-        return title, read_ood(wanted, rest, known, root, first=first)[1]
+        return title, read_ood(wanted, rest, known, root, first=first, on_error=on_error)[1]
     if name.startswith("corrupt:"):
         kind, _, severity = name.removeprefix("corrupt:").partition(":")
         if not severity.isdigit():
@@ -155,16 +161,22 @@ def read_ood(
         return name, conform_to(some(some_split(name, None, root, _size(name, wanted)), first), wanted.shape)
     parts = split_folders(Path(name)) if Path(name).is_dir() else {}
     place = next((str(parts[s]) for s in ("test", "val") if s in parts), name)
-    return Path(name).stem, some(read_samples(wanted, [place], None, root)[0], first)
+    return Path(name).stem, some(read_samples(wanted, [place], None, root, on_error=on_error)[0], first)
 
 
 def read_ood_sets(
-    wanted: Wanted, names: Sequence[str], known: Data, root: Path | None, *, first: int | None
+    wanted: Wanted,
+    names: Sequence[str],
+    known: Data,
+    root: Path | None,
+    *,
+    first: int | None,
+    on_error: str = "stop",
 ) -> dict[str, Data]:
     """Every OOD set that was named, by a short title where that says which."""
     found: dict[str, Data] = {}
     for given in dict.fromkeys(names):
-        title, data = read_ood(wanted, given, known, root, first=first)
+        title, data = read_ood(wanted, given, known, root, first=first, on_error=on_error)
         found[given if title in found else title] = data
     return found
 
