@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
+from credro.data.adapt import as_data, as_data_of, as_tensor
 from credro.data.again import Wanted, read_samples, spec_of_facts
-from credro.data.base import Data, as_data, as_data_of, as_tensor
+from credro.data.base import Data
 from credro.data.classes import Classes, list_classes
 from credro.data.load import load as read_set
 from credro.data.spec import DataSpec

@@ -16,7 +16,8 @@ from torch.utils.data import (
 )
 
 from credro.data import Data, as_data, to_float
-from credro.data.base import as_data_of, content_of
+from credro.data.adapt import as_data_of
+from credro.data.base import content_of
 from tests.data.layouts import images, write_image
 
 X = torch.arange(10 * 12, dtype=torch.uint8).view(10, 3, 2, 2)

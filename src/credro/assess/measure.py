@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from credro.assess.lines import Assessment, line_of
 from credro.assess.sets import Sets, sets_of
-from credro.data.base import Data, as_data
+from credro.data.adapt import as_data
+from credro.data.base import Data
 from credro.ensemble import Ensemble
 from credro.methods import make, reading
 from credro.readouts import ReadOut

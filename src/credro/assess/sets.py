@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from credro.data.adapt import as_data, as_data_of
 from credro.data.again import conform_to
-from credro.data.base import Data, as_data, as_data_of
+from credro.data.base import Data
 from credro.data.classes import UNKNOWN
 from credro.ensemble import Ensemble
 from credro.training.seen import Overlap, repeats

@@ -1,7 +1,8 @@
 """Readers of standard layouts, batched augmentation, corruptions, label noise, splits, the embedded set."""
 
+from credro.data.adapt import as_data
 from credro.data.augment import AUGMENTATIONS, normalise
-from credro.data.base import BadFile, Data, as_data, to_float
+from credro.data.base import BadFile, Data, to_float
 from credro.data.conform import conform
 from credro.data.corruptions import CORRUPTIONS, corrupt, corrupt_data
 from credro.data.errors import BadFiles, DataError, DataNotFound, UnknownSplit

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from credro.data.base import Data, as_data_of
+from credro.data.adapt import as_data_of
+from credro.data.base import Data
 from credro.data.conform import conform
 from credro.data.corruptions import corrupt_data
 from credro.data.errors import DataError, UnknownSplit

@@ -1,35 +1,23 @@
 """Labelled samples, in memory or read from files when asked: the one type that everything downstream reads.
 
 ``Data`` is also an ordinary torch ``Dataset`` of ``(sample, label)`` pairs, so it serves in anybody's ``DataLoader``;
-``as_data`` brings anybody's ``Dataset`` or ``DataLoader`` to it.
+``credro.data.as_data`` brings anybody's ``Dataset`` or ``DataLoader`` to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import (
-    BatchSampler,
-    DataLoader,
-    Dataset,
-    IterableDataset,
-    RandomSampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    TensorDataset,
-    default_collate,
-)
+from torch.utils.data import Dataset
 
-from credro.data.classes import Classes, class_names, list_classes, number_labels, rename_labels
 from credro.data.spec import DataSpec
 
 CHUNK = 1024
@@ -174,231 +162,3 @@ class _Picked:
 
     def __call__(self, i: Tensor) -> Tensor:
         return self.read(self.index[i.to(self.index.device)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Collated:
-    """Samples of anybody's dataset, put together by its loader's collate function."""
-
-    dataset: Any
-    collate: Callable[[list[Any]], Any]
-
-    def __call__(self, i: Tensor) -> Tensor:
-        return torch.as_tensor(self.collate([self.dataset[n] for n in i.tolist()])[0])
-
-
-def as_data(source: Any, name: str = "own", classes: Classes | None = None, *, strict: bool = True) -> Data:
-    """Anybody's ``Dataset``, ``DataLoader`` or ``(x, y)`` pair as ``Data``; ``Data`` itself passes through.
-
-    Samples come out as the dataset gives them. Labels are taken from the dataset's ``targets`` or ``labels`` where the
-    items agree with them, or read in one pass; their distinct values are the classes, in order, unless the dataset
-    names its ``classes`` (its labels then count these from 0) or ``classes`` is given: their names, or how many.
-    A loader contributes its dataset, the part of it that a ``SubsetRandomSampler`` takes, its collate function and,
-    where no recipe says otherwise, its batch size; what else it does is not used, and said.
-    strict: a label that is none of ``classes`` is an error, and not ``UNKNOWN``.
-    """
-    if isinstance(source, Data):
-        if classes is None and (source.classes or not _counts_classes(source.labels)):
-            return source
-        named = None if classes is None else class_names(classes)
-        if source.classes and named is not None:
-            return replace(source, classes=named)
-        labels, names = _labelled(source.labels, named, strict)
-        return replace(source, labels=labels, classes=names)
-    if isinstance(source, DataLoader):
-        return _from_loader(source, name, classes, strict)
-    if isinstance(source, tuple) and len(source) == 2:
-        x, y = as_tensor(source[0], "x"), _label_values(source[1])
-        labels, names = _labelled(y, classes, strict)
-        return _checked(Data(name, x, labels, tuple(x.shape[1:]), names, prepared=x.dtype != torch.uint8))
-    return _from_dataset(source, default_collate, name, classes, strict)
-
-
-def as_data_of(source: Any, classes: Sequence[str], name: str = "own", *, strict: bool = False) -> Data:
-    """The same for samples that are to be compared with known ``classes``: labelled by the numbers of these.
-
-    Where the source names its classes, by name; else by value (``number_labels``). Samples of another class get the
-    label ``UNKNOWN``, and a note counts them; or are refused, if ``strict``. classes: none where targets are numbers.
-    """
-    if not classes:
-        return as_data(source, name)
-    if getattr(_dataset(source), "classes", None):
-        data = as_data(source, name)
-        if data.classes and data.classes != tuple(classes) and _counts_classes(data.labels):
-            data = _renamed(data, tuple(classes), strict)
-    else:
-        data = as_data(source, name, classes, strict=strict)
-    if _counts_classes(data.labels) and (strange := int((data.labels < 0).sum())):
-        data = replace(data, notes=(*data.notes, f"{strange:,} samples are of classes that are not known"))
-    return data
-
-
-def _renamed(data: Data, classes: tuple[str, ...], strict: bool) -> Data:
-    """``data`` in the numbers of ``classes``, by name; by number where none of the names is the same."""
-    labels = rename_labels(data.labels, data.classes, classes)
-    if not bool((labels >= 0).any()) and len(data.classes) == len(classes):
-        there, known = (", ".join(names[:3]) for names in (data.classes, classes))
-        warnings.warn(
-            f"{data.name}: its classes ({there}, ...) are not those that are known ({known}, ...); they are compared "
-            f"by number",
-            stacklevel=4,
-        )
-        return data
-    if strict and len(bad := (labels < 0).nonzero()):
-        _refuse(data.classes[int(data.labels[bad[0]])], bad, classes)
-    return replace(data, labels=labels, classes=classes)
-
-
-def _refuse(value: Any, bad: Tensor, classes: tuple[str, ...]) -> NoReturn:
-    raise ValueError(
-        f"label {value!r} of sample {int(bad[0])} is not one of the {list_classes(classes)} "
-        f"({len(bad)} such labels in all)"
-    )
-
-
-def _dataset(source: Any) -> Any:
-    return source.dataset if isinstance(source, DataLoader) else source
-
-
-def _counts_classes(labels: Tensor) -> bool:
-    """Whether labels are class numbers, and neither values nor distributions."""
-    return labels.ndim == 1 and not labels.is_floating_point()
-
-
-def _labelled(y: Tensor | list[str], classes: Classes | None, strict: bool) -> tuple[Tensor, tuple[str, ...]]:
-    """Labels as ``Data`` keeps them, and the names of the classes."""
-    if isinstance(y, Tensor):
-        if y.is_floating_point() or (y.ndim == 2 and y.shape[1] > 1):  # numbers, or a distribution over the classes
-            return y.float(), () if classes is None else class_names(classes)
-        y = y[:, 0] if y.ndim == 2 else y  # a column of class numbers
-        if y.ndim != 1:
-            raise ValueError(f"y must have one label per sample, got shape {tuple(y.shape)}")
-    labels, names = number_labels(y, classes)
-    if strict and len(bad := (labels < 0).nonzero()):
-        first = y[int(bad[0])]
-        _refuse(first.item() if isinstance(first, Tensor) else first, bad, names)
-    return labels, names
-
-
-def _from_loader(loader: DataLoader[Any], name: str, classes: Classes | None, strict: bool) -> Data:
-    """The samples that a loader draws from; what of it is not used is said."""
-    part, dataset = _part(loader), loader.dataset
-    if isinstance(dataset, Data) or (isinstance(dataset, TensorDataset) and len(dataset.tensors) == 2):
-        whole = as_data(dataset if isinstance(dataset, Data) else tuple(dataset.tensors), name, classes, strict=strict)
-    else:
-        whole = _from_dataset(dataset, loader.collate_fn, name, classes, strict)
-    unused = [
-        text
-        for given, text in (
-            (loader.drop_last, "drop_last=True (the last, smaller batch of an epoch is trained on as well)"),
-            (loader.num_workers > 0, f"num_workers={loader.num_workers} (samples are read by threads)"),
-        )
-        if given
-    ]
-    notes = (f"of the DataLoader, not used: {'; '.join(unused)}",) if unused else ()
-    whole = replace(whole, batch_size=loader.batch_size, notes=(*whole.notes, *notes))
-    return whole if part is None else whole.subset(part)
-
-
-def _from_dataset(
-    source: Any, collate: Callable[[list[Any]], Any], name: str, classes: Classes | None, strict: bool
-) -> Data:
-    if isinstance(source, TensorDataset) and len(source.tensors) == 2:
-        return as_data(tuple(source.tensors), name, classes, strict=strict)
-    if isinstance(source, IterableDataset) or not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
-        raise TypeError(
-            f"data must be a credro Data, a torch Dataset with a length, a DataLoader over one, or a pair (x, y); "
-            f"got {type(source).__name__}: a stream without random access can be predicted on, but not trained on, "
-            f"since its order could not be restored after an interruption"
-        )
-    if len(source) == 0:
-        raise ValueError(f"data is empty: {type(source).__name__} has length 0")
-    first = source[0]
-    if not isinstance(first, tuple | list) or len(first) != 2:
-        raise TypeError(
-            f"data must give pairs (sample, label); item 0 of {type(source).__name__} is a {type(first).__name__}"
-        )
-    read, y = _Collated(source, collate), _labels(source)
-    own = tuple(map(str, getattr(source, "classes", ())))
-    if own and isinstance(y, Tensor) and _counts_classes(y):  # its labels count its own names
-        labels, names = y.long(), own if classes is None else class_names(classes)
-    else:
-        labels, names = _labelled(y, classes, strict)
-    return Data(name, read, labels, tuple(read(torch.tensor([0])).shape[1:]), names, prepared=True)
-
-
-def as_tensor(values: Any, name: str) -> Tensor:
-    """Numbers as a tensor: an array, a data frame or column of one, lists, a list of tensors. name: for messages."""
-    if isinstance(values, Tensor):
-        return values
-    if isinstance(values, list | tuple) and values and isinstance(values[0], Tensor):
-        return torch.stack(list(values))
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold numbers, got {array.dtype}")
-    return torch.as_tensor(np.require(array, requirements=["C", "W"]))
-
-
-def _part(loader: DataLoader[Any]) -> Tensor | None:
-    """The samples that a loader takes of its dataset; None: all of them. A sampler of another kind is refused."""
-    if isinstance(loader.dataset, IterableDataset):
-        return None
-    sampler: object = loader.sampler if type(loader.batch_sampler) is BatchSampler else loader.batch_sampler
-    if isinstance(sampler, SubsetRandomSampler):
-        return torch.as_tensor(sampler.indices, dtype=torch.long)
-    if type(sampler) in (SequentialSampler, RandomSampler):
-        return None
-    given = "batch_size=None" if sampler is None else type(sampler).__name__
-    raise TypeError(
-        f"a DataLoader must draw its dataset in order, shuffled, or by a SubsetRandomSampler, got {given}: what it "
-        f"draws could not be drawn again after an interruption; pass its dataset, or a torch.utils.data.Subset of it"
-    )
-
-
-def _label_values(y: Any) -> Tensor | list[str]:
-    """The labels of a pair: numbers as a tensor, names as a list."""
-    if isinstance(y, Tensor) or (isinstance(y, list | tuple) and y and isinstance(y[0], Tensor)):
-        return as_tensor(y, "y")
-    array = np.asarray(y)
-    if array.dtype.kind in "OSU" and array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.dtype.kind not in "OSU" or array.ndim != 1:
-        return as_tensor(y, "y")
-    for row, value in enumerate(array.tolist()):
-        if not isinstance(value, str):
-            raise TypeError(f"y must hold numbers or names, all of one kind; that of sample {row} is {value!r}")
-    return list(map(str, array.tolist()))
-
-
-def _labels(source: Any) -> Tensor | list[str]:
-    """The labels of anybody's dataset: ``targets`` or ``labels`` if it has them and its items say the same."""
-    n = len(source)
-    for key in ("targets", "labels"):
-        if hasattr(source, key) and getattr(source, "target_transform", None) is None:
-            try:
-                y = torch.as_tensor(getattr(source, key))
-                if len(y) == n and all(torch.equal(y[i], _label(source, i).to(y.dtype)) for i in {0, n // 2, n - 1}):
-                    return y
-            except (TypeError, ValueError, RuntimeError):  # names, or something that only goes by this name
-                continue
-    if isinstance(source[0][1], str) and all(isinstance(source[i][1], str) for i in range(n)):
-        return [source[i][1] for i in range(n)]
-    return torch.stack([_label(source, i) for i in range(n)])
-
-
-def _label(source: Any, i: int) -> Tensor:
-    label = source[i][1]
-    try:
-        return torch.as_tensor(label)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"labels must be numbers or tensors, or all names; that of item {i} of {type(source).__name__} is {label!r}"
-        ) from error
-
-
-def _checked(data: Data) -> Data:
-    if isinstance(data.samples, Tensor) and len(data.samples) != len(data.labels):
-        raise ValueError(
-            f"x and y must have the same length, got {len(data.samples)} samples and {len(data.labels)} labels"
-        )
-    return data

@@ -20,7 +20,8 @@ from credro.assess import (
     assess_sets,
     line_of,
 )
-from credro.data.base import Data, as_data
+from credro.data.adapt import as_data
+from credro.data.base import Data
 from credro.ensemble import Ensemble
 from credro.methods import make
 from credro.readouts import Prediction
