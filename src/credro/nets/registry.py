@@ -13,6 +13,7 @@ from torch import nn
 
 from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
 from credro.nets.small import CNN, MLP
+from credro.nets.table import TableNet
 from credro.nets.wide import WideResNet
 
 Net = TypeVar("Net", bound=nn.Module)
@@ -21,6 +22,7 @@ _imagenet = partial(ResNet, stem="imagenet", shape=(3, 224, 224))
 
 NETS: dict[str, Callable[..., nn.Module]] = {
     "mlp": MLP,
+    "table": TableNet,
     "cnn": CNN,
     "resnet8": partial(ResNet, BasicBlock, (1, 1, 1), widths=(16, 32, 64)),
     "resnet18": partial(ResNet, BasicBlock, (2, 2, 2, 2)),
