@@ -101,7 +101,7 @@ def test_stacked_members_train_as_each_alone(name, shape, options):
 
 
 def test_names_shapes_and_options_are_checked():
-    with pytest.raises(ValueError, match=r"name must be one of mlp, cnn, resnet8, .*, got 'vgg'"):
+    with pytest.raises(ValueError, match=r"name must be one of mlp, table, cnn, resnet8, .*, got 'vgg'"):
         make("vgg")
     with pytest.raises(ValueError, match=r"got 'mpl' \(did you mean 'mlp'\?\)"):
         make("mpl")

@@ -32,11 +32,19 @@ from credro.nets import MLP, GaussianNet, make_under_seed
 from credro.sklearn.inputs import dense, refuse_words
 from credro.sklearn.params import method_params, recipe_params, with_method_options, with_recipe_options
 from credro.sklearn.rows import exact_scores, plain
-from credro.training.recipe import Recipe
+from credro.training.defaults import set_aside
+from credro.training.recipe import Recipe, spelled
+from credro.training.seen import SeenSamples, SeenWarning, overlap_with
 from credro.training.train import FitWarning, pick_device
 
 Array = npt.NDArray[Any]
 MakeNet = Callable[[Any, int], nn.Module]
+
+TABLE_NETS = ("auto", "mlp", "table")
+"""Networks for rows of features; others take images."""
+
+WAVES_UP_TO = 512
+"""Features up to which "auto" is the network with waves of every feature: of more they take too much memory."""
 
 HOLES = "fill in missing values first, or pass missing='mean' to take each for its feature's mean"
 
@@ -48,13 +56,16 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
     net: str | MakeNet
     members: int
     epochs: int
+    early_stopping: bool | str
+    validation_fraction: float
+    n_iter_no_change: int
     batch_size: int | str
     lr: float
-    optimiser: str
+    optimizer: str
     weight_decay: float
     method_options: dict[str, Any] | None
     recipe_options: dict[str, Any] | None
-    calibrate: float | bool
+    calibrate: float | bool | str
     max_epistemic: float | None
     scale: bool
     missing: str
@@ -64,6 +75,7 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
     device: str
     random_state: Any
     verbose: int
+    optimiser: str | None
     _build: Callable[[], nn.Module]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,13 +150,23 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"missing must be 'error' or 'mean', got {self.missing!r}")
         if self.missing == "mean" and not self.scale:
             raise ValueError("missing='mean' needs scale=True: it is the scaling that knows the means")
-        if self.calibrate is not False and not (self.calibrate is not True and 0 < self.calibrate < 1):
-            raise ValueError(f"calibrate must be False or a share of the rows in (0, 1), got {self.calibrate!r}")
+        held = plain(self.calibrate)
+        if not (held is False or held == "auto" or (_is_number(held) and 0 < held < 1)):
+            raise ValueError(f"calibrate must be False or a fraction of the rows in (0, 1), or 'auto', got {held!r}")
+        if plain(self.early_stopping) not in (True, False, "auto"):
+            raise ValueError(f"early_stopping must be True, False or 'auto', got {self.early_stopping!r}")
+        part, patience = plain(self.validation_fraction), plain(self.n_iter_no_change)
+        if not (_is_number(part) and 0 < part < 1):
+            raise ValueError(f"validation_fraction must lie in (0, 1), got {part!r}")
+        if not isinstance(patience, int) or isinstance(patience, bool) or patience < 1:
+            raise ValueError(f"n_iter_no_change must be a whole number of at least 1, got {patience!r}")
+        if "early_stop" in (self.recipe_options or {}):
+            raise ValueError("recipe_options has 'early_stop': set early_stopping and n_iter_no_change in its place")
 
     def _checked(self, X: Any, y: Any = None, *, reset: bool, y_numeric: bool = False) -> tuple[Array, Any]:
         """X as floats (images of bytes stay bytes), y as it is. reset: learn what X is like; else compare with it."""
         refuse_words(X, type(self).__name__)
-        images = self.net != "mlp"
+        images = not (isinstance(self.net, str) and self.net in TABLE_NETS)
         settings: dict[str, Any] = {
             "dtype": [np.float32, np.uint8] if images else np.float32,
             "allow_nd": images,
@@ -185,20 +207,42 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
 
         kind: (N,), each row's number among the distinct ones. codes: (N,) classes, to divide each in proportion.
         """
-        if not self.calibrate:
+        if not _is_number(self.calibrate):
             return np.zeros(len(rows), bool)
         first = np.unique(kind, return_index=True)[1]
         strata = np.zeros(len(first), np.int64) if codes is None else codes[first]
-        aside, _ = split(torch.from_numpy(strata), self.calibrate, seed=seed)
+        aside, _ = split(torch.from_numpy(strata), float(self.calibrate), seed=seed)
         held: Array = np.isin(kind[rows], aside.numpy())
         return held
 
-    def _train(self, data: Data, method: Method, recipe: Recipe, **options: Any) -> None:
-        """Train the ensemble. options: of ``credro.fit``."""
+    def _divided(self, data: Data, seed: int) -> tuple[Data, Data | None]:
+        """What to train on, and what to stop by: ``validation_fraction`` of it, by distinct rows, if it can be had."""
+        stops = plain(self.early_stopping)
+        if stops is False:
+            return data, None
+        parts = set_aside(data, plain(self.validation_fraction), seed=seed)
+        if parts.held_out is None and stops is True:
+            raise ValueError(f"early_stopping=True: {parts.note} early_stopping='auto' goes without where it must")
+        return parts.train, parts.held_out
+
+    def _named(self, shape: tuple[int, ...]) -> str | MakeNet:
+        """The network's name or function; "auto" is by the number of features."""
+        if self.net != "auto":
+            return self.net
+        return "table" if shape[0] <= WAVES_UP_TO else "mlp"
+
+    def _train(
+        self, data: Data, method: Method, recipe: Recipe, watched: Data | None, aside: Data | None, **options: Any
+    ) -> None:
+        """Train the ensemble.
+
+        watched: rows to stop by. aside: rows held out to calibrate on; ``calibrate="auto"`` takes the watched ones.
+        options: of ``credro.fit``.
+        """
         with tempfile.TemporaryDirectory(prefix="credro-") as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore", FitWarning)  # said below, when calibration may have settled it
             ensemble = fit(
-                self.net if isinstance(self.net, str) else self._build,
+                net if isinstance(net := self._named(data.shape), str) else self._build,
                 data,
                 method=method,
                 members=plain(self.members),
@@ -208,6 +252,8 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
                 device=self.device,
                 progress="auto" if self.verbose else "none",
                 checkpoint_seconds=10.0 if self.out else math.inf,
+                held_out=watched,
+                calibrate=watched if self.calibrate == "auto" else aside,
                 **options,
             )
             self.records_, concerns = ensemble.records, ensemble.warnings
@@ -223,6 +269,17 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
         net, x = self.ensemble_.nets[0], torch.tensor(X)
         plain_net = net.net if isinstance(net, GaussianNet) else net
         return exact_scores(self.ensemble_, x) if isinstance(plain_net, MLP) else self.ensemble_.scores(x)
+
+    def _fresh(self, X: Any) -> Array:
+        """Which rows (N,) have served neither training, stopping nor calibration; told if there are others."""
+        X, _ = self._checked(X, reset=False)
+        found, fresh = overlap_with(self.ensemble_.seen, Data("X", torch.from_numpy(X), torch.zeros(len(X)), X.shape[1:]))
+        if found.used:
+            said = f"{found}, and say nothing of the error on new rows"
+            if not bool(fresh.any()):
+                raise SeenSamples(f"X: {said}. Give rows that were held out from fit")
+            warnings.warn(f"X: {said}: they are left out", SeenWarning, stacklevel=3)
+        return as_array(fresh)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -243,18 +300,26 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
             ) from error
         return make(self.method, **plain(given))
 
-    def _recipe(self, rows: int, seed: int, **given: Any) -> Recipe:
+    def _recipe(self, rows: int, seed: int, stops: bool, **given: Any) -> Recipe:
+        """stops: whether there are rows to stop by."""
         auto = min(256, max(64, rows // 16), max(8, rows // 4))
         size = auto if self.batch_size == "auto" else self.batch_size
-        given |= {"epochs": self.epochs, "batch_size": size, "lr": self.lr, "optimiser": self.optimiser}
-        given |= {"weight_decay": self.weight_decay, "seed": seed}
-        return Recipe(**plain({**given, **(self.recipe_options or {})}))
+        given |= {"epochs": self.epochs, "batch_size": size, "lr": self.lr, "weight_decay": self.weight_decay}
+        given |= {"optimizer": self.optimizer if self.optimiser is None else self.optimiser, "seed": seed}
+        if stops:
+            given |= {"early_stop": self.n_iter_no_change}
+            given |= {"early_stop_by": "loss" if plain(self.calibrate) is False else "calibrated"}
+        return Recipe(**plain({**given, **spelled(self.recipe_options or {})}))
 
     def _execution(self) -> dict[str, Any]:
         """Executor and workers. A worker process starts no processes of its own (a daemonic one may not)."""
         if multiprocessing.parent_process() is None:
             return {"executor": self.executor, "workers": effective_n_jobs(self.n_jobs)}
         return {"executor": "sequential" if self.executor == "processes" else self.executor, "workers": 1}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(plain(value), int | float) and not isinstance(plain(value), bool)
 
 
 def as_array(x: Any) -> Array:

@@ -53,17 +53,20 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         self,
         method: str | Method = "credro",
         *,
-        net: str | MakeNet = "mlp",
+        net: str | MakeNet = "auto",
         members: int = 5,
-        epochs: int = 40,
+        epochs: int = 60,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 15,
         batch_size: int | str = "auto",
         lr: float = 3e-3,
-        optimiser: str = "adamw",
+        optimizer: str = "adamw",
         weight_decay: float = 0.1,
         method_options: dict[str, Any] | None = None,
         recipe_options: dict[str, Any] | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        calibrate: float | bool = False,
+        calibrate: float | bool | str = "auto",
         max_epistemic: float | None = None,
         decision_rule: str = "maximality",
         scale: bool = True,
@@ -74,15 +77,19 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        optimiser: str | None = None,
     ) -> None:
         """Nothing is checked or done before ``fit``."""
         self.method = method
         self.net = net
         self.members = members
         self.epochs = epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
         self.lr = lr
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.weight_decay = weight_decay
         self.method_options = method_options
         self.recipe_options = recipe_options
@@ -98,6 +105,7 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+        self.optimiser = optimiser
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CredalClassifier:
         """Train the ensemble. The result does not depend on the order of the rows.
@@ -124,18 +132,20 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
         whole = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
         held = self._held_out(kind, rows, seed, codes)
-        data = whole.subset(torch.from_numpy(rows[~held]))
+        data, watched = self._divided(whole.subset(torch.from_numpy(rows[~held])), seed)
         data = standardised(data) if self.scale else replace(data, prepared=True)
-        if isinstance(self.net, str):
-            self._build = partial(make_net, self.net, classes=len(names), shape=data.shape)
+        net = self._named(data.shape)
+        if isinstance(net, str):
+            self._build = partial(make_net, net, classes=len(names), shape=data.shape)
         else:
-            self._build = partial(self.net, data.shape[0] if len(data.shape) == 1 else data.shape, len(names))
+            self._build = partial(net, data.shape[0] if len(data.shape) == 1 else data.shape, len(names))
 
         self._train(
             data,
             method,
-            self._recipe(len(data), seed),
-            calibrate=whole.subset(torch.from_numpy(rows[held])) if self.calibrate else None,
+            self._recipe(len(data), seed, watched is not None),
+            watched,
+            whole.subset(torch.from_numpy(rows[held])) if held.any() else None,
             loss=None if own_loss or self.class_weight is None else WeightedLoss(tuple(class_weights.tolist())),
         )
         self.threshold_: Threshold | None = None
@@ -189,6 +199,8 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         y = np.asarray(y)
         if y.shape != (len(prediction),):
             raise ValueError(f"y must have one label per row, shape ({len(prediction)},), got {y.shape}")
+        fresh = self._fresh(X)
+        prediction, y = prediction[fresh], y[fresh]
         correct = self._labels(prediction) == y
         self.threshold_ = threshold(as_array(prediction.epistemic), correct, max_error, confidence)
         self.max_epistemic_ = self.threshold_.threshold

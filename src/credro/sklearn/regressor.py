@@ -43,16 +43,19 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         self,
         method: str | Method = "credro",
         *,
-        net: str | MakeNet = "mlp",
+        net: str | MakeNet = "auto",
         members: int = 5,
-        epochs: int = 30,
+        epochs: int = 60,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 15,
         batch_size: int | str = "auto",
         lr: float = 3e-3,
-        optimiser: str = "adamw",
+        optimizer: str = "adamw",
         weight_decay: float = 0.1,
         method_options: dict[str, Any] | None = None,
         recipe_options: dict[str, Any] | None = None,
-        calibrate: float | bool = False,
+        calibrate: float | bool | str = "auto",
         max_epistemic: float | None = None,
         scale: bool = True,
         missing: str = "error",
@@ -62,15 +65,19 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        optimiser: str | None = None,
     ) -> None:
         """Nothing is checked or done before ``fit``."""
         self.method = method
         self.net = net
         self.members = members
         self.epochs = epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
         self.lr = lr
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.weight_decay = weight_decay
         self.method_options = method_options
         self.recipe_options = recipe_options
@@ -84,6 +91,7 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+        self.optimiser = optimiser
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CredalRegressor:
         """Train the ensemble. The result does not depend on the order of the rows.
@@ -101,18 +109,20 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         held = self._held_out(kind, rows, seed)
         columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
         whole = Data("rows", torch.from_numpy(X), torch.from_numpy(y).float(), X.shape[1:], columns=columns)
-        data = whole.subset(torch.from_numpy(rows[~held]))
+        data, watched = self._divided(whole.subset(torch.from_numpy(rows[~held])), seed)
         data = standardised(data) if self.scale else replace(data, prepared=True)
-        if isinstance(self.net, str):
-            self._build = partial(make_gaussian, self.net, data.shape, *spread(data))
+        net = self._named(data.shape)
+        if isinstance(net, str):
+            self._build = partial(make_gaussian, net, data.shape, *spread(data))
         else:
             shape = data.shape[0] if len(data.shape) == 1 else data.shape
-            self._build = partial(_own, self.net, shape, *spread(data))
+            self._build = partial(_own, net, shape, *spread(data))
         self._train(
             data,
             self._method(),
-            self._recipe(len(data), seed, loss="gaussian_nll"),
-            calibrate=whole.subset(torch.from_numpy(rows[held])) if self.calibrate else None,
+            self._recipe(len(data), seed, watched is not None, loss="gaussian_nll"),
+            watched,
+            whole.subset(torch.from_numpy(rows[held])) if held.any() else None,
         )
         return self
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from credro.data.base import Data
-from credro.objectives import Rule
+from credro.objectives import PerSampleLoss, Rule
 from credro.training.job import check_data
 
 SMALLEST, LARGEST = 0.02, 50.0
@@ -26,20 +27,41 @@ def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor) -> float:
         p = rule.point(rule.probs(scores / math.exp(log_t)))
         return float(-p.gather(-1, labels[:, None]).clamp_min(1e-300).log().mean())
 
+    return math.exp(_lowest(nll, 1e-5))
+
+
+def calibrated_loss(rule: Rule, scores: Tensor, target: Tensor, loss: PerSampleLoss) -> float:
+    """The mean loss at the temperature, or factor of the variances, at which it is smallest.
+
+    What is left is what no temperature repairs: early stopping by it trains on where a network merely grows too sure,
+    which is repaired afterwards (Berta et al., 2025, "Rethinking Early Stopping: Refine, Then Calibrate").
+    scores: (N, ...), target: (N, ...); numbers have scores (N, 2), mean and log variance.
+    """
+    numbers = target.ndim == 1 and target.is_floating_point()
+
+    def at(log_t: float) -> float:
+        changed = scores + scores.new_tensor([0.0, 2 * log_t]) if numbers else scores / math.exp(log_t)
+        return float(rule.losses(changed, target, loss).mean())
+
+    return at(_lowest(at, 1e-3))
+
+
+def _lowest(f: Callable[[float], float], precision: float) -> float:
+    """Where between the logarithms of the smallest and the largest temperature ``f`` has its one minimum."""
     ratio = (math.sqrt(5) - 1) / 2
     a, b = math.log(SMALLEST), math.log(LARGEST)
     c, d = b - ratio * (b - a), a + ratio * (b - a)
-    at_c, at_d = nll(c), nll(d)
-    while b - a > 1e-5:
+    at_c, at_d = f(c), f(d)
+    while b - a > precision:
         if at_c < at_d:
             b, d, at_d = d, c, at_c
             c = b - ratio * (b - a)
-            at_c = nll(c)
+            at_c = f(c)
         else:
             a, c, at_c = c, d, at_d
             d = a + ratio * (b - a)
-            at_d = nll(d)
-    return math.exp((a + b) / 2)
+            at_d = f(d)
+    return (a + b) / 2
 
 
 def fit_variance(scores: Tensor, targets: Tensor) -> float:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from credro.data.base import Data
 from credro.training.feed import batches
@@ -69,6 +69,17 @@ def fitness(net: nn.Module, job: Job, data: Data) -> dict[str, float]:
     return (
         {"loss": loss / n, "accuracy": hits / n, "confidence": confidence / n} if job.classifies else {"loss": loss / n}
     )
+
+
+@torch.no_grad()
+def scores_of(net: nn.Module, job: Job, data: Data) -> tuple[Tensor, Tensor]:
+    """A member's scores (N, ...) of ``data`` and its targets (N, ...), network in eval mode."""
+    was_training = net.training
+    net.eval()
+    parts = [torch.arange(part.start, part.stop) for part in batches(len(data), EVAL_BATCH)]
+    scores = [job.rule.scores(net, job.inputs(data.batch(index).to(job.device))) for index in parts]
+    net.train(was_training)
+    return torch.cat(scores), data.labels.to(job.device)
 
 
 def warnings_for(records: Sequence[Record]) -> list[Diagnosis]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from credro.nets import train_mode
+from credro.training.calibration import calibrated_loss
 from credro.training.checkpoint import (
     pack_optimizer,
     read_tensors,
@@ -21,7 +22,7 @@ from credro.training.checkpoint import (
     write_json,
     write_tensors,
 )
-from credro.training.diagnostics import fitness
+from credro.training.diagnostics import fitness, scores_of
 from credro.training.feed import Feed
 from credro.training.job import Job
 from credro.training.losses import SMALLER_STEPS, Losses, NonFiniteLoss, at_fault
@@ -191,9 +192,12 @@ def watched(net: nn.Module, job: Job) -> dict[str, float]:
     if job.held_out is None:
         return {}
     fit = fitness(net, job, job.held_out)
-    if not math.isfinite(fit["loss"]) and (found := unsound(job.held_out, job.inputs)):
-        raise NonFiniteLoss(f"the loss on held_out is {fit['loss']}. {found}")
-    return {f"held_out_{key}": fit[key] for key in ("loss", "accuracy") if key in fit}
+    if not math.isfinite(fit["loss"]) and (fault := unsound(job.held_out, job.inputs)):
+        raise NonFiniteLoss(f"the loss on held_out is {fit['loss']}. {fault}")
+    found = {f"held_out_{key}": fit[key] for key in ("loss", "accuracy") if key in fit}
+    if job.recipe.early_stop and job.recipe.early_stop_by == "calibrated":
+        found["held_out_calibrated"] = calibrated_loss(job.rule, *scores_of(net, job, job.held_out), job.loss)
+    return found
 
 
 def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str, Any]]) -> None:

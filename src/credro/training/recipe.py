@@ -15,6 +15,7 @@ from torch import Tensor
 OPTIMIZERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
 PRECISIONS = ("fp32", "bf16", "fp16")
+WATCHED = ("loss", "calibrated")
 ALIASES = {"optimiser": "optimizer"}
 """Other spellings of fields, understood wherever a field is named."""
 
@@ -39,6 +40,7 @@ class Recipe:
     gamma: float = 0.1  # factor of step and plateau
     patience: int = 3  # epochs without a better held-out loss before plateau reduces
     early_stop: int = 0  # epochs without a better held-out loss before a member stops, at its best weights; 0: never
+    early_stop_by: str = "loss"  # "loss", or "calibrated": the held-out loss at the temperature that suits it best
     augment: str = "none"  # a name in credro.data.AUGMENTATIONS
     loss: str = "cross_entropy"  # a name in credro.objectives.LOSSES
     precision: str = "fp32"  # fp32, bf16, or fp16 with loss scaling
@@ -50,7 +52,8 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check every field, in the user's words."""
         object.__setattr__(self, "milestones", tuple(self.milestones))
-        for name, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("precision", PRECISIONS)):
+        choices = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES, "precision": PRECISIONS, "early_stop_by": WATCHED}
+        for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
         for name in ("epochs", "batch_size", "patience"):

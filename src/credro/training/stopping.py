@@ -23,6 +23,12 @@ def held_out_losses(entries: History) -> list[float]:
     return [e["held_out_loss"] for e in entries]
 
 
+def watched_losses(recipe: Recipe, entries: History) -> list[float]:
+    """Of every epoch what early stopping goes by: the held-out loss, as it is or at the temperature that suits it."""
+    key = "held_out_calibrated" if recipe.early_stop_by == "calibrated" else "held_out_loss"
+    return [e[key] for e in entries]
+
+
 def stopped_by_rule(entries: History) -> bool:
     """Whether the member's rule has ended its training."""
     return bool(entries and entries[-1].get("stopped"))
@@ -32,12 +38,12 @@ def stopped_early(recipe: Recipe, entries: History) -> bool:
     """Whether ``early_stop`` epochs have passed without a better held-out loss."""
     if not recipe.early_stop:
         return False
-    return len(entries) - best_epoch(held_out_losses(entries)) >= recipe.early_stop
+    return len(entries) - best_epoch(watched_losses(recipe, entries)) >= recipe.early_stop
 
 
 def improved(recipe: Recipe, entries: History) -> bool:
     """Whether early stopping must keep the weights of the last epoch: none before had a better held-out loss."""
-    return bool(recipe.early_stop) and best_epoch(held_out_losses(entries)) in (0, len(entries))
+    return bool(recipe.early_stop) and best_epoch(watched_losses(recipe, entries)) in (0, len(entries))
 
 
 def kept_epoch(recipe: Recipe, entries: History) -> int:
@@ -47,4 +53,4 @@ def kept_epoch(recipe: Recipe, entries: History) -> int:
     """
     if not recipe.early_stop or stopped_by_rule(entries):
         return len(entries)
-    return best_epoch(held_out_losses(entries)) or len(entries)
+    return best_epoch(watched_losses(recipe, entries)) or len(entries)
