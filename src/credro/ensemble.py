@@ -30,7 +30,7 @@ from credro.evaluation import SCORES, Threshold, score_of, threshold
 from credro.methods import METHODS, Method, make, method_of, shared_options
 from credro.objectives import PerSampleLoss, Rule
 from credro.readouts import GaussianPrediction, Prediction
-from credro.training.calibration import check_held_out, fit_temperature, fit_variance
+from credro.training.calibration import SMALLEST, check_held_out, fit_temperature, fit_variance
 from credro.training.checkpoint import read_json, read_tensors, write_json, write_tensors
 from credro.training.diagnostics import RUNS_WITH_DELTA, warnings_for
 from credro.training.feed import Inputs, batches, holds_whole_numbers
@@ -448,8 +448,11 @@ class Ensemble:
             for item in x if isinstance(x, DataLoader) else DataLoader(x, batch_size=size):
                 yield item[0] if isinstance(item, list | tuple) else item
 
-    def calibrate(self, held_out: Samples) -> list[float]:
+    def calibrate(self, held_out: Samples, *, least: float = SMALLEST) -> list[float]:
         """Fit one temperature per member by likelihood on ``held_out``, keep them with the run.
+
+        least: the smallest that is tried; 1 makes no member surer than it is, which few samples, all of them right,
+        would make it without bound.
 
         They are applied before any read-out; of members that predict numbers they multiply the variances. Calibration
         repairs part of what underfitting does to credal sets, and harms those of members that fit (docs/results.md):
@@ -459,9 +462,9 @@ class Ensemble:
         check_held_out(data, len(self.classes), self.inputs.shape)
         scores = self.scores(data)
         if self.classes:
-            self.temperatures = [fit_temperature(self.rule, s, data.labels) for s in scores]
+            self.temperatures = [fit_temperature(self.rule, s, data.labels, least) for s in scores]
         else:
-            self.temperatures = [fit_variance(s, data.labels) for s in scores]
+            self.temperatures = [fit_variance(s, data.labels, least) for s in scores]
         facts = {"name": data.name, "samples": len(data), "fingerprint": data.fingerprint()}
         found = {"temperatures": self.temperatures, "held_out": facts}
         if self.run is not None:

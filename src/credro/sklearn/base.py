@@ -19,7 +19,6 @@ import numpy.typing as npt
 import torch
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor, nn
@@ -30,7 +29,7 @@ from credro.ensemble import Ensemble, fit
 from credro.methods import Method, make
 from credro.nets import MLP, GaussianNet, make_under_seed
 from credro.sklearn.inputs import dense, refuse_words
-from credro.sklearn.params import method_params, recipe_params, with_method_options, with_recipe_options
+from credro.sklearn.params import InnerParams, with_method_options
 from credro.sklearn.rows import exact_scores, plain
 from credro.training.defaults import set_aside
 from credro.training.recipe import Recipe, spelled
@@ -49,10 +48,9 @@ WAVES_UP_TO = 512
 HOLES = "fill in missing values first, or pass missing='mean' to take each for its feature's mean"
 
 
-class CredalEstimator(BaseEstimator):  # type: ignore[misc]
+class CredalEstimator(InnerParams):
     """Everything but what is predicted. A subclass's ``fit`` sets ``_build``, which makes a member's network."""
 
-    method: str | Method
     net: str | MakeNet
     members: int
     epochs: int
@@ -63,8 +61,6 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
     lr: float
     optimizer: str
     weight_decay: float
-    method_options: dict[str, Any] | None
-    recipe_options: dict[str, Any] | None
     calibrate: float | bool | str
     max_epistemic: float | None
     scale: bool
@@ -108,32 +104,6 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing == "mean"
         tags.input_tags.sparse = True
         return tags
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters and their values; ``deep``: also the method's options, ``method__...``, and ``recipe__...``."""
-        found: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            inner = {"method": method_params(self.method, self.method_options)}
-            inner["recipe"] = recipe_params(self.recipe_options)
-            found |= {f"{part}__{key}": value for part, values in inner.items() for key, value in values.items()}
-        return found
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, ``method__delta_g`` and ``recipe__clip`` among them; the method itself is set first."""
-        inner: dict[str, dict[str, Any]] = {"method": {}, "recipe": {}}
-        own = {}
-        for name, value in params.items():
-            part, dots, key = name.partition("__")
-            if dots and part in inner:
-                inner[part][key] = value
-            else:
-                own[name] = value
-        super().set_params(**own)
-        if changes := inner["method"]:
-            self.method, self.method_options = with_method_options(self.method, self.method_options, changes)
-        if changes := inner["recipe"]:
-            self.recipe_options = with_recipe_options(self.recipe_options, changes)
-        return self
 
     def epistemic(self, X: Any) -> Array:
         """Epistemic uncertainty (N,) of every row."""
@@ -253,9 +223,11 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
                 progress="auto" if self.verbose else "none",
                 checkpoint_seconds=10.0 if self.out else math.inf,
                 held_out=watched,
-                calibrate=watched if self.calibrate == "auto" else aside,
+                calibrate=aside,
                 **options,
             )
+            if watched is not None and self.calibrate == "auto":
+                ensemble.calibrate(watched, least=1.0)  # rows that members were chosen by make none of them surer
             self.records_, concerns = ensemble.records, ensemble.warnings
             self.ensemble_ = ensemble if self.out else ensemble.without_run()  # the folder is about to go
         for text in concerns:

@@ -10,11 +10,47 @@ from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from credro.methods import METHODS, Method, options
 from credro.training.recipe import Recipe
 
 OWN = ("epochs", "batch_size", "lr", "optimizer", "optimiser", "weight_decay", "seed", "early_stop")
 """Fields of the recipe that an estimator has a parameter for, by this name or another."""
+
+
+class InnerParams(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose parameters reach inside its method and its recipe."""
+
+    method: str | Method
+    method_options: dict[str, Any] | None
+    recipe_options: dict[str, Any] | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters and their values; ``deep``: also the method's options, ``method__...``, and ``recipe__...``."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            inner = {"method": method_params(self.method, self.method_options)}
+            inner["recipe"] = recipe_params(self.recipe_options)
+            found |= {f"{part}__{key}": value for part, values in inner.items() for key, value in values.items()}
+        return found
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, ``method__delta_g`` and ``recipe__clip`` among them; the method itself is set first."""
+        inner: dict[str, dict[str, Any]] = {"method": {}, "recipe": {}}
+        own = {}
+        for name, value in params.items():
+            part, dots, key = name.partition("__")
+            if dots and part in inner:
+                inner[part][key] = value
+            else:
+                own[name] = value
+        super().set_params(**own)
+        if changes := inner["method"]:
+            self.method, self.method_options = with_method_options(self.method, self.method_options, changes)
+        if changes := inner["recipe"]:
+            self.recipe_options = with_recipe_options(self.recipe_options, changes)
+        return self
 
 
 def method_params(method: Any, given: Any) -> dict[str, Any]:

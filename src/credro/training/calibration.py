@@ -15,8 +15,8 @@ from credro.training.job import check_data
 SMALLEST, LARGEST = 0.02, 50.0
 
 
-def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor) -> float:
-    """The temperature in [0.02, 50] whose ``probs(scores / T)`` has the smallest negative log-likelihood.
+def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor, least: float = SMALLEST) -> float:
+    """The temperature in [least, 50] whose ``probs(scores / T)`` has the smallest negative log-likelihood.
 
     scores: (N, ...), labels: (N,). The likelihood of softmax(scores / T) is concave in 1 / T, so a golden-section
     search on a logarithmic scale finds its one optimum.
@@ -27,14 +27,15 @@ def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor) -> float:
         p = rule.point(rule.probs(scores / math.exp(log_t)))
         return float(-p.gather(-1, labels[:, None]).clamp_min(1e-300).log().mean())
 
-    return math.exp(_lowest(nll, 1e-5))
+    return math.exp(_lowest(nll, least, 1e-5))
 
 
 def calibrated_loss(rule: Rule, scores: Tensor, target: Tensor, loss: PerSampleLoss) -> float:
-    """The mean loss at the temperature, or factor of the variances, at which it is smallest.
+    """The mean loss at the temperature of at least 1, or factor of the variances, at which it is smallest.
 
-    What is left is what no temperature repairs: early stopping by it trains on where a network merely grows too sure,
-    which is repaired afterwards (Berta et al., 2025, "Rethinking Early Stopping: Refine, Then Calibrate").
+    Early stopping by it trains on where a network merely grows too sure, which a temperature repairs afterwards (Berta
+    et al., 2025, "Rethinking Early Stopping: Refine, Then Calibrate"). Temperatures below 1 do not count: of a few
+    samples that are all right they would make a perfect loss in the first epoch.
     scores: (N, ...), target: (N, ...); numbers have scores (N, 2), mean and log variance.
     """
     numbers = target.ndim == 1 and target.is_floating_point()
@@ -43,13 +44,13 @@ def calibrated_loss(rule: Rule, scores: Tensor, target: Tensor, loss: PerSampleL
         changed = scores + scores.new_tensor([0.0, 2 * log_t]) if numbers else scores / math.exp(log_t)
         return float(rule.losses(changed, target, loss).mean())
 
-    return at(_lowest(at, 1e-3))
+    return min(at(0.0), at(_lowest(at, 1.0, 1e-3)))
 
 
-def _lowest(f: Callable[[float], float], precision: float) -> float:
-    """Where between the logarithms of the smallest and the largest temperature ``f`` has its one minimum."""
+def _lowest(f: Callable[[float], float], least: float, precision: float) -> float:
+    """Where between the logarithms of ``least`` and of the largest temperature ``f`` has its one minimum."""
     ratio = (math.sqrt(5) - 1) / 2
-    a, b = math.log(SMALLEST), math.log(LARGEST)
+    a, b = math.log(least), math.log(LARGEST)
     c, d = b - ratio * (b - a), a + ratio * (b - a)
     at_c, at_d = f(c), f(d)
     while b - a > precision:
@@ -64,14 +65,14 @@ def _lowest(f: Callable[[float], float], precision: float) -> float:
     return (a + b) / 2
 
 
-def fit_variance(scores: Tensor, targets: Tensor) -> float:
-    """The factor in [0.02^2, 50^2] by which a Gaussian member's variances are most likely: the mean squared residual.
+def fit_variance(scores: Tensor, targets: Tensor, least: float = SMALLEST) -> float:
+    """The factor in [least^2, 50^2] by which a Gaussian member's variances are most likely: the mean squared residual.
 
     scores: (N, 2), mean and log variance; targets: (N,). The residual is in units of the predicted deviation.
     """
     mean, log_variance = scores.double().unbind(-1)
     squared = (targets.double() - mean).square() * torch.exp(-log_variance)
-    return min(LARGEST**2, max(SMALLEST**2, float(squared.mean())))
+    return min(LARGEST**2, max(least**2, float(squared.mean())))
 
 
 def check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
