@@ -76,8 +76,9 @@ def members_by_hand(model: CredalClassifier, train: np.ndarray, x: np.ndarray) -
         )
 
 
-def test_probabilities_and_intervals_are_those_of_the_members(wine, fitted):
+def test_probabilities_and_intervals_are_those_of_the_members(wine):
     train, test = wine[0], wine[1]
+    fitted = small(early_stopping=False).fit(train, wine[2])  # all rows are trained on, and temperatures are 1
     probs = members_by_hand(fitted, train, test)
     assert len(probs) == 3
     assert not np.allclose(probs[0], probs[1], atol=1e-3)
@@ -92,7 +93,7 @@ def test_probabilities_and_intervals_are_those_of_the_members(wine, fitted):
 
 def test_uncertainties_of_a_deep_ensemble_are_the_entropies(wine):
     train, test, y_train, _ = wine
-    model = small("de").fit(train, y_train)
+    model = small("de", early_stopping=False).fit(train, y_train)
     probs = members_by_hand(model, train, test)
 
     def entropy(p):
@@ -159,8 +160,11 @@ def test_the_same_random_state_gives_the_same_model(wine):
 def test_an_int_is_the_seed_of_the_recipe(wine):
     train, _, y_train, _ = wine
     model = small(random_state=3).fit(train, y_train)
-    other = credro.Recipe(epochs=20, batch_size=106 // 4, optimiser="adamw", lr=0.01, weight_decay=0.1, seed=3)
-    assert model._recipe(len(train), 3) == other
+    other = credro.Recipe(epochs=20, batch_size=106 // 4, optimizer="adamw", lr=0.01, weight_decay=0.1, seed=3)
+    assert model._recipe(len(train), 3, stops=False) == other
+    assert model._recipe(len(train), 3, stops=True) == other.with_(early_stop=15, early_stop_by="calibrated")
+    old = small(random_state=3, optimiser="sgd", calibrate=False)
+    assert old._recipe(len(train), 3, stops=True) == other.with_(early_stop=15, optimizer="sgd")
 
 
 def test_training_leaves_the_global_generators_alone(wine):
@@ -383,7 +387,7 @@ def test_missing_values(wine):
     train = np.where(holes, np.nan, train)
     with pytest.raises(ValueError, match=r"Input X contains NaN: .*missing='mean'"):
         small().fit(train, y_train)
-    model = small(missing="mean").fit(train, y_train)
+    model = small(missing="mean", early_stopping=False).fit(train, y_train)
     at_mean = np.where(np.isnan(train), np.nanmean(train, 0), train)
     np.testing.assert_allclose(model.predict_proba(train), model.predict_proba(at_mean), atol=1e-4)
     assert model.score(train, y_train) > 0.9
@@ -394,7 +398,7 @@ def test_missing_values(wine):
 def test_features_are_standardised_whatever_their_size(wine):
     train, test, y_train, _ = wine
     change = np.logspace(-6, 6, 13)
-    model = small(epochs=1).fit(train * change, y_train)
+    model = small(epochs=1, early_stopping=False).fit(train * change, y_train)
     ours = model.ensemble_.inputs(torch.tensor(test * change, dtype=torch.float32))
     np.testing.assert_allclose(ours, StandardScaler().fit(train).transform(test), atol=1e-4)
     constant = np.column_stack([train, np.full(len(train), 0.1), np.full(len(train), 1e7)])
@@ -487,11 +491,18 @@ def test_own_network_for_images_gets_their_shape():
         ({"members": 0}, "members must be at least 1"),
         ({"epochs": 0}, "epochs must be"),
         ({"lr": -1.0}, "lr must be positive"),
-        ({"optimiser": "lbfgs"}, "optimi[sz]er must be one of"),
+        ({"optimizer": "lbfgs"}, "optimizer must be one of"),
+        ({"optimiser": "lbfgs"}, "optimizer must be one of"),
         ({"decision_rule": "nothing"}, "decision_rule must be one of"),
         ({"executor": "nothing"}, "executor must be one of"),
         ({"calibrate": 1.5}, "calibrate must be False or"),
         ({"calibrate": True}, "calibrate must be False or"),
+        ({"calibrate": "yes"}, "calibrate must be False or"),
+        ({"early_stopping": "yes"}, "early_stopping must be True, False or 'auto'"),
+        ({"early_stopping": True}, "No samples are held out to stop by: there are 4.*early_stopping='auto'"),
+        ({"validation_fraction": 0}, "validation_fraction must lie in"),
+        ({"n_iter_no_change": 0}, "n_iter_no_change must be a whole number"),
+        ({"recipe_options": {"early_stop": 3}}, "set early_stopping and n_iter_no_change"),
         ({"missing": "drop"}, "missing must be"),
         ({"missing": "mean", "scale": False}, "needs scale=True"),
         ({"class_weight": "even"}, "class_weight"),

@@ -6,6 +6,7 @@ from credro.nets.head import head, set_head
 from credro.nets.registry import NETS, make, make_under_seed, usual_shape
 from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
 from credro.nets.small import CNN, MLP
+from credro.nets.table import TableNet
 from credro.nets.weights import LoadReport, load_weights
 from credro.nets.wide import WideResNet
 from credro.nets.work import multiply_adds
@@ -19,6 +20,7 @@ __all__ = [
     "GaussianNet",
     "LoadReport",
     "ResNet",
+    "TableNet",
     "WideResNet",
     "head",
     "load_weights",
