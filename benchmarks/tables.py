@@ -2,7 +2,7 @@
 
 Every ``*.csv`` in DIR is a table with a column ``label``; without DIR, those that scikit-learn carries are taken.
 Several seeded divisions, 30 % to test on, the same for all models; everything at its defaults. Numbers go in as they
-are, words one-hot, missing numbers as the median. Seconds are of ``fit``, as a multiple of the forest's in the same run.
+are, words one-hot, missing numbers as the median. Time is that of ``fit``, as a multiple of the forest's.
 """
 
 from __future__ import annotations

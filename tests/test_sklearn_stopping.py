@@ -47,13 +47,13 @@ def test_it_stops_before_the_noise_is_learnt(noisy, stopped):
 
 
 def test_rows_to_stop_by_are_a_tenth_of_each_class_and_not_trained_on(noisy, stopped):
-    seen = stopped._seen
+    seen = stopped.ensemble_.seen
     assert len(seen["trained"]) == 405
     assert len(seen["watched"]) == 45
     assert not torch.isin(seen["watched"], seen["trained"]).any()
     assert not np.allclose(stopped.ensemble_.inputs.mean, noisy[0].mean(0), atol=1e-4)  # nor scaled by
     half = small(epochs=1, validation_fraction=0.5).fit(noisy[0], noisy[2])
-    assert len(half._seen["watched"]) == 225
+    assert len(half.ensemble_.seen["watched"]) == 225
 
 
 def test_the_order_of_rows_and_pickling_change_nothing(noisy, stopped):
@@ -68,7 +68,7 @@ def test_the_order_of_rows_and_pickling_change_nothing(noisy, stopped):
 def test_copies_never_fall_on_both_sides(noisy):
     train, _, y_train, _ = noisy
     model = small(epochs=1).fit(train.repeat(2, 0), y_train.repeat(2))
-    assert not torch.isin(model._seen["watched"], model._seen["trained"]).any()
+    assert not torch.isin(model.ensemble_.seen["watched"], model.ensemble_.seen["trained"]).any()
     weighted = small(epochs=3).fit(train, y_train, sample_weight=np.full(len(train), 2.0))
     plain = small(epochs=3).fit(train, y_train)
     np.testing.assert_array_equal(weighted.predict_proba(train), plain.predict_proba(train))
@@ -77,7 +77,7 @@ def test_copies_never_fall_on_both_sides(noisy):
 def test_few_rows_are_all_trained_on():
     x, y = load_wine(return_X_y=True)
     model = small(epochs=2).fit(x[::4], y[::4])
-    assert "watched" not in model._seen
+    assert "watched" not in model.ensemble_.seen
     assert model.ensemble_.temperatures == [1.0] * 3
     lone = np.where(np.arange(len(x)) == 0, 9, y)  # a class of one row stays where it can be learnt
     model = small(epochs=2).fit(x, lone)
@@ -86,12 +86,12 @@ def test_few_rows_are_all_trained_on():
 
 def test_temperatures_make_no_member_surer(noisy, stopped):
     assert min(stopped.ensemble_.temperatures) >= 1
-    assert len(stopped._seen["calibrated"]) == 45
+    assert len(stopped.ensemble_.seen["calibrated"]) == 45
     bare = small(epochs=60, n_iter_no_change=5, calibrate=False).fit(noisy[0], noisy[2])
     assert bare.ensemble_.temperatures == [1.0] * 3
-    assert "calibrated" not in bare._seen
+    assert "calibrated" not in bare.ensemble_.seen
     both = small(epochs=3, calibrate=0.2).fit(noisy[0], noisy[2])
-    assert [len(both._seen[use]) for use in ("trained", "watched", "calibrated")] == [324, 36, 90]
+    assert [len(both.ensemble_.seen[use]) for use in ("trained", "watched", "calibrated")] == [324, 36, 90]
 
 
 def test_the_net_goes_by_the_number_of_features(noisy):

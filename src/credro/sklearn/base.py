@@ -33,7 +33,7 @@ from credro.sklearn.params import InnerParams, with_method_options
 from credro.sklearn.rows import exact_scores, plain
 from credro.training.defaults import set_aside
 from credro.training.recipe import Recipe, spelled
-from credro.training.seen import SeenSamples, SeenWarning, overlap_with
+from credro.training.seen import SeenSamples, SeenWarning
 from credro.training.train import FitWarning, pick_device
 
 Array = npt.NDArray[Any]
@@ -245,7 +245,7 @@ class CredalEstimator(InnerParams):
     def _fresh(self, X: Any) -> Array:
         """Which rows (N,) have served neither training, stopping nor calibration; told if there are others."""
         X, _ = self._checked(X, reset=False)
-        found, fresh = overlap_with(self.ensemble_.seen, Data("X", torch.from_numpy(X), torch.zeros(len(X)), X.shape[1:]))
+        found, fresh = self.ensemble_.overlap(Data("X", torch.from_numpy(X), torch.zeros(len(X)), X.shape[1:]))
         if found.used:
             said = f"{found}, and say nothing of the error on new rows"
             if not bool(fresh.any()):
