@@ -1,7 +1,7 @@
 """Do intervals hold what they say? ``python -m benchmarks regression``: R2, coverage and width of 90 % intervals.
 
 Five divisions of scikit-learn's diabetes (442 rows) and of Friedman's function 1 (500 rows, noise of deviation 1),
-two thirds to train on, everything at the estimator's defaults.
+two thirds to train on, everything at the estimator's defaults; without calibration on the rows to stop by beside it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
             scores = [make().fit(x[a], y[a]).score(x[b], y[b]) for a, b in parts]
             print(f"| {name} | {model} | {_text(scores)} | | |", flush=True)
         for method in ("de", "crewra", "en-dro", "credro"):
-            for share in (False, 0.2):
+            for share in (False, "auto"):
                 rows = []
                 for a, b in parts:
                     fitted = CredalRegressor(method, calibrate=share, random_state=0).fit(x[a], y[a])
@@ -47,7 +47,7 @@ def main() -> None:
                     held = np.mean((low <= y[b]) & (y[b] <= high))
                     rows.append((fitted.score(x[b], y[b]), held, np.mean(high - low)))
                 score, covered, width = zip(*rows, strict=True)
-                how = ", calibrated" if share else ""
+                how = "" if share else ", not calibrated"
                 print(f"| {name} | {method}{how} | {_text(score)} | {_text(covered)} | {_text(width, 1)} |", flush=True)
 
 
