@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from itertools import takewhile
 
-NAMES = ("uq", "augmentation", "training", "costs", "regression", "threshold", "early_stop", "tables")
+NAMES = ("uq", "augmentation", "training", "costs", "regression", "threshold", "early_stop", "tables", "own_data")
 
 
 def main(arguments: list[str]) -> None:

@@ -177,7 +177,7 @@ def train(
             expected = estimate(job, chosen, min(workers, members), finished)
         alone = due and executor == "auto" and chosen == "sequential" and wants_processes(job, workers)
         with Display(members, recipe.epochs, finished, progress) as display:
-            for note in notes:
+            for note in notes if due else ():
                 display.say(note)
             if expected is not None and expected.seconds >= WORTH_SAYING:
                 display.say(f"training takes {expected}")
