@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credro.data import Data
-from credro.training.defaults import IMAGES, LEAST, MOST, TABLE, recipe_for, set_aside
+from credro.training.defaults import IMAGES, LEAST, MOST, SMALL_IMAGES, TABLE, recipe_for, set_aside
 
 
 def table(labels, groups=None, x=None):
@@ -18,12 +18,20 @@ def table(labels, groups=None, x=None):
     return Data("t", x, labels, tuple(x.shape[1:]), groups=groups)
 
 
-def images(count):
-    return Data("i", torch.zeros(count, 3, 8, 8, dtype=torch.uint8), torch.arange(count) % 2, (3, 8, 8))
+def images(count, size=8):
+    samples = torch.zeros(1, 3, size, size, dtype=torch.uint8).expand(count, -1, -1, -1)
+    return Data("i", samples, torch.arange(count) % 2, (3, size, size))
 
 
 @pytest.mark.parametrize("count", [60, 300, 1_000, 5_000, 50_000])
-@pytest.mark.parametrize(("make", "plan"), [(lambda n: table([0, 1] * (n // 2)), TABLE), (images, IMAGES)])
+@pytest.mark.parametrize(
+    ("make", "plan"),
+    [
+        (lambda n: table([0, 1] * (n // 2)), TABLE),
+        (images, SMALL_IMAGES),
+        (lambda n: images(n, 64), IMAGES),
+    ],
+)
 def test_steps_are_enough_and_epochs_within_bounds(make, plan, count):
     recipe = recipe_for(make(count))
     steps = math.ceil(count / recipe.batch_size)
