@@ -15,6 +15,8 @@ def unsound(data: Data, inputs: Inputs, index: Tensor | None = None) -> str:
     index: of the samples to look at (B,); all if not given. A missing value (NaN) of a table that is normalised by us
     is none: ``inputs`` puts the feature's mean in its place.
     """
+    if isinstance(data.samples, Tensor) and not (data.samples.is_floating_point() or data.labels.is_floating_point()):
+        return ""
     every = torch.arange(len(data)) if index is None else index
     for part in torch.split(every, CHUNK):
         x, labels = data.batch(part), data.labels[part.to(data.labels.device)]
