@@ -18,8 +18,14 @@ def test_a_known_network():
     assert found == 442_368 + 4_718_592 + 2 * (3_538_944 + 131_072) + 640
 
 
+def test_a_network_for_tables_uses_the_weights_of_its_waves_once():
+    net = make("table", 3, (20,))
+    waves = 20 * 16 * 2 + 20 * 16 * 3 + 20 * 3  # frequencies and phases, mixtures, biases
+    assert multiply_adds(net, torch.zeros(2, 20)) == waves + 80 * 128 + 128 * 128 + 128 * 3
+
+
 def test_what_cannot_be_told_is_infinite_and_nothing_is_left_behind():
-    net = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(8, 2))
+    net = nn.Sequential(nn.Embedding(9, 4), nn.MultiheadAttention(4, 2), nn.Linear(4, 2))
     assert multiply_adds(net, torch.zeros(3, 2, dtype=torch.long)) == math.inf
     plain = nn.Sequential(nn.Linear(4, 2)).train()
     multiply_adds(plain, torch.zeros(1, 4))

@@ -8,20 +8,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from credro.nets.table import Waves
+
 COUNTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+ONCE = (Waves, nn.Embedding)
+"""Modules that use each of their weights at most once for a sample."""
 
 
 @torch.no_grad()
 def multiply_adds(net: nn.Module, x: Tensor) -> float:
-    """Multiplications and additions of a sample in ``net(x)``, of linear layers and convolutions.
+    """Multiplications and additions of a sample in ``net(x)``, of all but norms and the like.
 
     x: (B, *shape). Infinite where weights belong to a module of another kind: how often it uses them is not known.
     """
     layers = [m for m in net.modules() if isinstance(m, COUNTED)]
-    counted = {id(p) for layer in layers for p in layer.parameters()}
+    once = [p for m in net.modules() if isinstance(m, ONCE) for p in m.parameters()]
+    counted = {id(p) for p in [*once, *(p for layer in layers for p in layer.parameters())]}
     if any(p.ndim > 1 and id(p) not in counted for p in net.parameters()):
         return math.inf
-    sums = [0.0]
+    sums = [float(sum(p.numel() for p in once))]
 
     def count(layer: nn.Module, given: Any, output: Tensor) -> None:
         weight = layer.weight
