@@ -64,7 +64,8 @@ def cancer(source: Path) -> Any:
 
 def tissue(source: Path, target: Path) -> None:
     """BreaKHis at 64x64 as folders, divided by patient."""
-    file = np.load(source / "breakhis" / "breakhis400_64.npz")
+    with np.load(source / "breakhis" / "breakhis400_64.npz") as packed:
+        file = {name: packed[name] for name in packed.files}
     train, test = next(
         GroupShuffleSplit(1, test_size=0.3, random_state=SEED).split(file["x"], file["y"], file["group"])
     )

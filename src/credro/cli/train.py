@@ -24,7 +24,7 @@ def train(
     data: Annotated[str, typer.Option(metavar="DATA", help="A set's name, or a folder, .npz, .csv or .parquet.")],
     out: Annotated[Path, typer.Option(metavar="RUN", help="Folder of the run; one that is there goes on.")],
     net: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Network: credro list nets. Default: mlp or resnet8.")
+        str | None, typer.Option(metavar="NAME", help="Network: credro list nets. Default: table, or resnet8 for images.")
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="Method: credro list methods.")] = "credro",
     members: Annotated[int, typer.Option(metavar="M", help="Members of the ensemble.")] = 5,
@@ -133,7 +133,7 @@ def train(
         data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed,
         watch=early_stop is not False and (early_stop or recipe is None) and data not in READERS,
     )  # fmt: skip
-    net = net or ("resnet8" if len(parts.train.shape) == 3 else "mlp")
+    net = net or ("resnet8" if len(parts.train.shape) == 3 else "table")
     plan = planned(
         parts.train,
         net,
