@@ -29,15 +29,22 @@ from credro.sklearn.rows import WeightedLoss, by_contents, copies, standardised
 class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
     """A credal ensemble of neural networks: labels, probability intervals, and exact epistemic uncertainty.
 
-    method: "credro", "de", "crewra", ... (``credro list methods``). method_options: its options, ``{"delta_g": 0.7}``.
-    net: "mlp" for tables, a network for images (``credro list nets``), or a function
-        ``(n_features, n_classes) -> nn.Module``; it gets the shape of one sample where X has more than two dimensions.
-    members, epochs, batch_size, lr, optimiser, weight_decay: M and the recipe. batch_size "auto": N / 16 within 64 and
-        256, but at least four batches an epoch.
-    recipe_options: any other field of ``credro.Recipe``, such as ``{"augment": "crop-flip"}``.
+    method: "credro", "de", "crewra", ... (``credro list methods``). method_options: its options, ``{"delta_g": 0.7}``;
+        searches and ``set_params`` reach each as ``method__delta_g``.
+    net: "auto" is "table" up to 512 features and "mlp" beyond; a network for images (``credro list nets``), or a
+        function ``(n_features, n_classes) -> nn.Module``, which gets the shape of one sample where X has more than two
+        dimensions.
+    members, epochs, batch_size, lr, optimizer, weight_decay: M and the recipe. batch_size "auto": N / 16 within 64 and
+        256, but at least four batches an epoch. ``optimiser``: the same as optimizer.
+    early_stopping: "auto": stop early where at least 50 rows are there to be divided; True: or raise; False: never.
+        validation_fraction: of the rows that are held out for it, by distinct rows. n_iter_no_change: epochs without a
+        better loss on them before a member stops; it keeps the weights of its best epoch.
+    recipe_options: any other field of ``credro.Recipe``, such as ``{"augment": "crop-flip"}``, or ``recipe__augment``.
     class_weight: None, "balanced" or a dict; multiplies the samples' losses, or, where the method has a loss of its own
         (CreDE), their weights.
-    calibrate: False, or the share of the distinct rows that is held out to fit a temperature per member on.
+    calibrate: "auto" fits a temperature per member, of at least 1, on the rows held out for early stopping, if any; a
+        fraction holds out so much of the distinct rows for it alone; False fits none. Members that are calibrated stop
+        by the loss that calibration will leave.
     max_epistemic: abstain where epistemic uncertainty reaches it; None never does. See ``choose_threshold``.
     decision_rule: how ``predict_set`` decides (``credro.decide``).
     scale: standardise the features (the channels of images). missing: "error", or "mean": NaN becomes the mean.
@@ -192,7 +199,8 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
     def choose_threshold(self, X: Any, y: Any, *, max_error: float = 0.05, confidence: float = 0.95) -> Threshold:
         """Set ``max_epistemic_`` so that at most ``max_error`` of the answers are wrong, and say how it was shown.
 
-        X, y: held-out rows of the same distribution, used for nothing else. See ``credro.threshold``. Where no
+        X, y: held-out rows of the same distribution, used for nothing else; those that ``fit`` had are left out with a
+        warning, and if all are, ``SeenSamples`` is raised. See ``credro.threshold``. Where no
         threshold can be shown to hold the error, every row is left unanswered.
         """
         prediction = self.prediction(X)

@@ -28,10 +28,9 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
     (paper, appendix on regression). Targets of any unit: the networks work on standardised ones.
 
     method: "credro", "crewra", "creram" for a credal set; "de", "en-dro" for a point prediction.
-    net: "mlp" for tables, a network for images (``credro list nets``), or a function ``(n_features, 2) -> nn.Module``;
-        it gets the shape of one sample where X has more than two dimensions.
-    calibrate: False, or the share of the distinct rows that is held out to fit each member's variances on: intervals
-        of networks that know their training data by heart are too narrow.
+    net: as in ``CredalClassifier``; a function ``(n_features, 2) -> nn.Module`` has two outputs.
+    calibrate: scales each member's variances where ``CredalClassifier`` has a temperature: intervals of networks that
+        know their training data by heart are too narrow.
     max_epistemic: abstain where epistemic uncertainty, a variance, reaches it; None never does.
     All else as in ``CredalClassifier``.
 
