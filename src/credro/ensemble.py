@@ -83,7 +83,8 @@ def fit(
     executor: "sequential", "processes", "stacked" or "auto". workers: processes. threads: per member.
     held_out: watched while training and recorded. early_stop: whether a member ends when its held-out loss no longer
         falls, and keeps the weights of its best epoch; None: where no recipe is given, and as the recipe says. Without
-        ``held_out`` a part of train_set is set aside for it. calibrate: held-out data for one temperature per member.
+        ``held_out`` a part of train_set is set aside for it. calibrate: held-out data for one temperature per member;
+        not given, members that stopped by their calibrated loss (``Recipe.early_stop_by``) are calibrated on held_out.
     loss: any function (output, target) -> (B,) in place of the recipe's. progress: "auto", "bar", "plain" or "none".
     facts: anything else the run should remember. share: folders of other runs; a member that one of them has already
     trained in the same way is taken from there (CreDRO's last member is one of a deep ensemble's).
@@ -128,6 +129,8 @@ def fit(
     ensemble._keep = keep
     if aside is not None:
         ensemble.calibrate(aside)
+    elif plan.calibrates and plan.held_out is not None:
+        ensemble.calibrate(plan.held_out, least=1.0)  # what members were chosen by makes none of them surer
     return ensemble
 
 

@@ -206,7 +206,7 @@ class CredalEstimator(InnerParams):
     ) -> None:
         """Train the ensemble.
 
-        watched: rows to stop by. aside: rows held out to calibrate on; ``calibrate="auto"`` takes the watched ones.
+        watched: rows to stop by, and to calibrate on where there is no ``aside``, held out for that alone.
         options: of ``credro.fit``.
         """
         with tempfile.TemporaryDirectory(prefix="credro-") as folder, warnings.catch_warnings():
@@ -226,8 +226,6 @@ class CredalEstimator(InnerParams):
                 calibrate=aside,
                 **options,
             )
-            if watched is not None and self.calibrate == "auto":
-                ensemble.calibrate(watched, least=1.0)  # rows that members were chosen by make none of them surer
             self.records_, concerns = ensemble.records, ensemble.warnings
             self.ensemble_ = ensemble if self.out else ensemble.without_run()  # the folder is about to go
         for text in concerns:

@@ -36,7 +36,7 @@ class Plan:
 
 
 TABLE = Plan(
-    Recipe(optimizer="adamw", lr=3e-3, weight_decay=0.1),
+    Recipe(optimizer="adamw", lr=3e-3, weight_decay=0.1, early_stop_by="calibrated"),
     steps=1000,
     epochs=(60, 200),
     batch=(64, 256),
@@ -88,6 +88,7 @@ def recipe_for(
         epochs=epochs,
         batch_size=size,
         early_stop=max(3, round(plan.patience * epochs)) if held_out else 0,
+        early_stop_by=plan.recipe.early_stop_by if held_out and data.labels.ndim == 1 else "loss",
         loss="gaussian_nll" if numbers else "cross_entropy",
         seed=seed,
     )

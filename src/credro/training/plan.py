@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from credro.data.base import Data
@@ -20,6 +20,13 @@ class Planned:
     train: Data
     held_out: Data | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether members stop by the loss that calibration on the held-out data leaves, and so need calibrating."""
+        if self.held_out is None or not self.recipe.early_stop or self.held_out.labels.ndim != 1:
+            return False
+        return self.recipe.early_stop_by == "calibrated"
 
 
 def planned(
@@ -59,4 +66,7 @@ def planned(
     base = recipe or default
     if stops != bool(base.early_stop):
         base = base.with_(early_stop=default.early_stop)
-    return Planned(base.with_(**changes), train, held_out, tuple(notes))
+    plan = Planned(base.with_(**changes), train, held_out, tuple(notes))
+    if plan.calibrates:
+        notes.append("On the held-out samples each member is also calibrated, unless others are given for that.")
+    return replace(plan, notes=tuple(notes))
