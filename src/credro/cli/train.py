@@ -24,7 +24,8 @@ def train(
     data: Annotated[str, typer.Option(metavar="DATA", help="A set's name, or a folder, .npz, .csv or .parquet.")],
     out: Annotated[Path, typer.Option(metavar="RUN", help="Folder of the run; one that is there goes on.")],
     net: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Network: credro list nets. Default: table, or resnet8 for images.")
+        str | None,
+        typer.Option(metavar="NAME", help="Network: credro list nets. Default: table; images: resnet8."),
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="Method: credro list methods.")] = "credro",
     members: Annotated[int, typer.Option(metavar="M", help="Members of the ensemble.")] = 5,

@@ -40,9 +40,7 @@ class Recipe:
     gamma: float = 0.1  # factor of step and plateau
     patience: int = 3  # epochs without a better held-out loss before plateau reduces
     early_stop: int = 0  # epochs without a better held-out loss before a member stops, at its best weights; 0: never
-    early_stop_by: str = (
-        "loss"  # "loss", or "calibrated": the held-out loss at its best temperature, which fit then sets
-    )
+    early_stop_by: str = "loss"  # or "calibrated": the held-out loss at its best temperature, which fit then sets
     augment: str = "none"  # a name in credro.data.AUGMENTATIONS
     loss: str = "cross_entropy"  # a name in credro.objectives.LOSSES
     precision: str = "fp32"  # fp32, bf16, or fp16 with loss scaling
