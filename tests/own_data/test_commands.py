@@ -52,7 +52,12 @@ def test_the_first_line_says_so(place, cli, tmp_path):
     assert "60" in shown.err.splitlines()[0]
     assert "2 classes: 1, 2" in shown.err
     _, used = credro.load(tmp_path / "r").unseen(credro.data.load(place / "xray.npz", split="all"))
-    assert (used.trained, used.watched) == (60, 40)  # val is what training stops by
+    assert used.trained + used.watched == 60  # what training stops by is a part of train
+    assert used.watched == 9
+    named = ["--held-out", "val", "--out", tmp_path / "named"]
+    assert cli("train", "--data", place / "xray.npz", "--net", "mlp", *QUICK, "--epochs", 2, *named).code == 0
+    _, used = credro.load(tmp_path / "named").unseen(credro.data.load(place / "xray.npz", split="all"))
+    assert (used.trained, used.watched) == (60, 40)
 
 
 @pytest.mark.parametrize("name", ["xray", "wine"])
@@ -96,6 +101,10 @@ def test_no_promise_is_made_on_trained_samples(place, cli, tmp_path):
     shown = cli(*asked, "--held-out-split", "all", "--out", tmp_path / "a.csv")
     assert "60 of 200 samples were trained on" in shown.err
     assert shown.code == 3  # noise has no threshold
+    honest = cli(*asked, "--held-out-split", "val", "--out", tmp_path / "a.csv")
+    assert honest.code == 3  # nothing of val was used, and it says what it is worth
+    assert "40" in honest.err
+    assert "left out" not in honest.err
 
 
 def test_labels_keep_their_names(place, cli):

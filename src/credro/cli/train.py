@@ -62,7 +62,8 @@ def train(
         str | None, typer.Option(metavar="NAME", help="Split to train on. Default: train; all for all of them.")
     ] = None,
     held_out: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="Split to watch while training. Default: val, where needed.")
+        str | None,
+        typer.Option(metavar="SPLIT", help="Split to stop by. Default: a part of the training data."),
     ] = None,
     label: readers.Label = None,
     group: readers.Group = None,
@@ -100,7 +101,6 @@ def train(
           --epochs 10 --limit 20000 --seed 0 --executor processes --out RUN
     """
     from credro.data import AUGMENTATIONS
-    from credro.data.readers import READERS
     from credro.ensemble import fit
     from credro.methods import METHODS, make
     from credro.nets import NETS
@@ -130,10 +130,7 @@ def train(
     with checking_options():
         how = make(method, **chosen)
         (PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else Recipe()).with_(**changes)
-    parts = read_parts(
-        data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed,
-        watch=early_stop is not False and (early_stop or recipe is None) and data not in READERS,
-    )  # fmt: skip
+    parts = read_parts(data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed)
     net = net or ("resnet8" if len(parts.train.shape) == 3 else "table")
     plan = planned(
         parts.train,
@@ -184,18 +181,20 @@ def read_parts(
     test: float | None,
     calibrate: int | None,
     seed: int,
-    watch: bool,
 ) -> Division:
-    """Read the data and divide it. watch: look for a split to watch while training, if none is named."""
+    """Read the data and divide it. held_out: the split to watch, which no threshold can then be chosen on."""
     from credro.data import limit as shuffled
     from credro.data import load
+    from credro.data.again import Wanted, read_labelled
     from credro.data.load import options_of
 
     with checking_options():
         if Path(source).exists() and (strange := [o for o in options if o not in options_of(source)]):
             raise Misuse(f"--{strange[0].replace('_', '-')} does not go with --data {source}")
     whole = load(source, split=split, root=root, **options)
-    watched = _watched(source, whole, split, held_out, root, watch)
+    assert whole.spec is not None
+    wanted = Wanted(whole.shape, whole.classes, whole.spec)
+    watched = None if held_out is None else read_labelled(wanted, source, held_out, root)
     kept, notes = whole, []
     if test is not None:
         kept = whole.subset(_without_test(whole, test, seed))
@@ -213,24 +212,6 @@ def read_parts(
         notes.append(f"{used:,} of {len(kept):,} samples, by --limit")
     part = replace(part, notes=(*whole.notes, *notes))
     return Division(part, watched, kept.subset(order[used : used + calibrate]) if calibrate else None)
-
-
-def _watched(
-    source: str, whole: Data, split: str | None, held_out: str | None, root: Path | None, watch: bool
-) -> Data | None:
-    """The split to watch: the one named, or val where there is one and the run is trained on train."""
-    from credro.data.again import Wanted, read_labelled
-    from credro.data.errors import UnknownSplit
-
-    assert whole.spec is not None
-    if held_out is None and (not watch or (whole.spec.split or split or "train") != "train"):
-        return None
-    try:
-        return read_labelled(Wanted(whole.shape, whole.classes, whole.spec), source, held_out or "val", root)
-    except UnknownSplit:
-        if held_out is not None:
-            raise
-        return None
 
 
 def _without_test(whole: Data, test: float, seed: int) -> Tensor:
