@@ -153,6 +153,10 @@ def _credro(path: Path, run: Path) -> tuple[float, Any, Any]:
 
 
 def _forest(x: Any, y: Any, x_test: Any, y_test: Any) -> tuple[float, float, float]:
+    """Seconds, accuracy and log loss, on test rows of which none is a copy of a training row, as for credro."""
+    known = {row.tobytes() for row in x}
+    fresh = np.array([row.tobytes() not in known for row in x_test])
+    x_test, y_test = x_test[fresh], y_test[fresh]
     started = time.perf_counter()
     forest = RandomForestClassifier(random_state=SEED).fit(x, y)
     seconds = time.perf_counter() - started

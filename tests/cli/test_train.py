@@ -12,11 +12,12 @@ from credro.cli.readers import image_size
 from credro.data import limit, load
 from credro.data.spec import Column, DataSpec
 from credro.training.run import Run
+from tests.cli.conftest import SGD
 
 
 def test_the_members_fit_is_shown(place, cli):
     shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 2, "--epochs", 2, "--lr", 0.05,
-                "--batch-size", 128, "--set", "warmup=0",
+                "--batch-size", 128, *SGD,
                 "--calibrate", 100, "--executor", "sequential", "--threads", 1, "--out", place / "credro")  # fmt: skip
     assert shown.code == 0  # it was finished, and is again
     lines = shown.out.splitlines()
@@ -42,7 +43,7 @@ def test_a_run_remembers_how_its_data_was_read(place):
 
 def test_another_configuration_is_refused_with_the_difference(place, cli):
     shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 3, "--epochs", 2, "--lr", 0.05,
-                "--batch-size", 128, "--set", "warmup=0",
+                "--batch-size", 128, *SGD,
                 "--calibrate", 100, "--executor", "sequential", "--threads", 1, "--out", place / "credro")  # fmt: skip
     assert shown.code == 1
     assert "members: 2 there, 3 now" in shown.err.splitlines()[-1]
