@@ -38,7 +38,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "credro": lambda seed: CredalClassifier(random_state=seed),
     "crewra": lambda seed: CredalClassifier("crewra", random_state=seed),
     "credro, 0.1": lambda seed: CredalClassifier(
-        net="mlp", epochs=40, early_stopping=False, calibrate=False, random_state=seed
+        net="mlp", epochs=40, lr=3e-3, early_stopping=False, calibrate=False, random_state=seed
     ),
 }
 """Name: the model for a seed, at its defaults. The last one is the default of version 0.1."""

@@ -67,7 +67,7 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 15,
         batch_size: int | str = "auto",
-        lr: float = 3e-3,
+        lr: float = 1e-3,
         optimizer: str = "adamw",
         weight_decay: float = 0.1,
         method_options: dict[str, Any] | None = None,

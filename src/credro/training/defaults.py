@@ -36,7 +36,7 @@ class Plan:
 
 
 TABLE = Plan(
-    Recipe(optimizer="adamw", lr=3e-3, weight_decay=0.1, early_stop_by="calibrated"),
+    Recipe(optimizer="adamw", lr=1e-3, weight_decay=0.1, early_stop_by="calibrated"),
     steps=1000,
     epochs=(60, 200),
     batch=(64, 256),
