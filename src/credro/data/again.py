@@ -6,12 +6,10 @@ The command line and Python read through here, so a photo has one uncertainty, h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from credro.data.adapt import as_data_of
 from credro.data.base import Data
@@ -206,11 +204,6 @@ def conform_to(data: Data, shape: tuple[int, ...]) -> Data:
 def some(data: Data, first: int | None) -> Data:
     """The first so many of a seeded shuffle; None: all."""
     return data if first is None or first >= len(data) else data.subset(limit(len(data), first, 0))
-
-
-def unlabelled(data: Data) -> Data:
-    """The same samples, each with label 0 of no class."""
-    return replace(data, labels=torch.zeros(len(data), dtype=torch.long), classes=())
 
 
 def _size(name: str, wanted: Wanted) -> dict[str, Any]:
