@@ -2,9 +2,10 @@
 
 One recipe, one network (ResNet-8), one problem (fashion-mini), five members, one thread. An epoch is one epoch of all
 five members, one after another; CreRL's includes the pass over the training set by which a member learns whether to
-stop. Methods of one training rule share their networks, so training, networks' outputs, memory and disk are measured
-once per rule. Rules and read-outs take turns, round after round, by processor time: medians, and medians of the rounds'
-ratios to DE. Memory is the peak of a fresh process while it trains one member, less what it held before.
+stop. Methods that differ in the read-out alone have the same networks, so training, networks' outputs, memory and disk
+are measured once for them, under the name of the first. They and the read-outs take turns, round after round, by
+processor time: medians, and medians of the rounds' ratios to DE. Memory is the peak of a fresh process while it trains
+one member, less what it held before.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ import torch
 from benchmarks.training import in_turn, job
 from credro.data import Data, limit, load
 from credro.ensemble import Ensemble
-from credro.methods import METHODS, make
-from credro.report.style import NAMES
-from credro.training.checkpoint import write_json, write_tensors
+from credro.methods import METHODS, label, make
+from credro.training.files import write_json, write_tensors
 from credro.training.loop import Trainer
 from credro.training.recipe import Recipe
+from credro.training.records import Fit, MemberRecord
 from credro.training.threads import threads
 
 MEMBERS = 5
-RULE = {name: make(name).rule.name for name in METHODS}
-FIRST = {rule: name for name, rule in reversed(RULE.items())}  # every rule, and the first method that has it
+TRAINED = {name: next(m for m in METHODS if make(m).training() == make(name).training()) for name in METHODS}
+"""Each method, and the first of those with the same networks."""
+FIRST = tuple(dict.fromkeys(TRAINED.values()))
 HEADER = """\
 | method | training, s per epoch | networks, s per 1,000 images | with read-out | peak memory, MB | on disk, MB |
 |---|---|---|---|---|---|"""
@@ -54,7 +56,7 @@ def trainers(folder: Path, method: str, data: Data, epochs: int) -> list[Trainer
     """The members of ``method``, untrained."""
     given = job(folder, "resnet8", data, method, MEMBERS, Recipe(epochs=epochs, augment="crop-flip"))
     # A reference that nobody reaches: CreRL's members compare themselves after every epoch, and none stops.
-    write_json(given.run.member(0) / "done.json", {"train": {"loss": -1.0}})
+    write_json(given.run.record_path(0), MemberRecord(0, train=Fit(loss=-1.0, nll=-1.0)).to_json())
     return [Trainer(replace(given, checkpoint_seconds=float("inf")), i) for i in range(MEMBERS)]
 
 
@@ -110,25 +112,23 @@ def on_disk(folder: Path, members: list[Trainer]) -> int:
 
 
 def train(folder: Path, data: Data, rounds: int) -> tuple[dict[str, list[Trainer]], dict[str, list[float]]]:
-    """Every rule's members, and the seconds of their epochs in every round."""
-    members = {rule: trainers(folder / rule, name, data, rounds + 2) for rule, name in FIRST.items()}
-    return members, in_turn({rule: partial(train_epoch, m) for rule, m in members.items()}, rounds, time.process_time)
+    """The members of all that are trained, and the seconds of their epochs in every round."""
+    members = {name: trainers(folder / name, name, data, rounds + 2) for name in FIRST}
+    return members, in_turn({name: partial(train_epoch, m) for name, m in members.items()}, rounds, time.process_time)
 
 
 def predict(
     members: dict[str, list[Trainer]], test: Data, few: int, rounds: int
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Seconds per 1,000 images in every round: of every rule's networks, on ``few`` images, and of every read-out."""
-    ensembles = {name: ensemble(name, members[RULE[name]]) for name in METHODS}
+    """Seconds per 1,000 images in every round: of the networks, on ``few`` images, and of every read-out."""
+    ensembles = {name: ensemble(name, members[TRAINED[name]]) for name in METHODS}
     some = test.subset(range(few))
-    scores = {rule: ensembles[name].scores(test) for rule, name in FIRST.items()}
-    networks = in_turn(
-        {rule: partial(ensembles[name].scores, some) for rule, name in FIRST.items()}, rounds, time.process_time
+    scores = {name: ensembles[name].scores(test) for name in FIRST}
+    networks = in_turn({name: partial(ensembles[name].scores, some) for name in FIRST}, rounds, time.process_time)
+    readouts = in_turn(
+        {name: partial(read, e, scores[TRAINED[name]]) for name, e in ensembles.items()}, rounds, time.process_time
     )
-    readings = in_turn(
-        {name: partial(read, e, scores[RULE[name]]) for name, e in ensembles.items()}, rounds, time.process_time
-    )
-    return per_thousand(networks, few), per_thousand(readings, len(test))
+    return per_thousand(networks, few), per_thousand(readouts, len(test))
 
 
 def ensemble(name: str, members: list[Trainer]) -> Ensemble:
@@ -152,16 +152,16 @@ def run(count: int = 512, tested: int = 500, few: int = 128, rounds: int = 5) ->
     with tempfile.TemporaryDirectory() as temporary, threads(1), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore", UserWarning)  # how well these members fit is not the matter here
         folder = Path(temporary)
-        peak = {rule: memory_of(name, count) for rule, name in FIRST.items()}
+        peak = {name: memory_of(name, count) for name in FIRST}
         members, epochs = train(folder, images("train", count), rounds)
-        disk = {rule: on_disk(folder / rule, m) for rule, m in members.items()}
-        networks, readings = predict(members, images("test", tested), few, rounds)
+        disk = {name: on_disk(folder / name, m) for name, m in members.items()}
+        networks, readouts = predict(members, images("test", tested), few, rounds)
     columns: dict[str, Callable[[str], list[float]]] = {
-        "training": lambda name: epochs[RULE[name]],
-        "networks": lambda name: networks[RULE[name]],
-        "with_readout": lambda name: [a + b for a, b in zip(networks[RULE[name]], readings[name], strict=True)],
-        "memory": lambda name: [peak[RULE[name]] / 1e6],
-        "disk": lambda name: [disk[RULE[name]] / 1e6],
+        "training": lambda name: epochs[TRAINED[name]],
+        "networks": lambda name: networks[TRAINED[name]],
+        "with_readout": lambda name: [a + b for a, b in zip(networks[TRAINED[name]], readouts[name], strict=True)],
+        "memory": lambda name: [peak[TRAINED[name]] / 1e6],
+        "disk": lambda name: [disk[TRAINED[name]] / 1e6],
     }
     return [
         {"method": name} | {key: beside(values(name), values("de")) for key, values in columns.items()}
@@ -179,7 +179,7 @@ def line(row: Row) -> str:
     """A row of the table, as Markdown: the value, and how many times that of DE it is."""
     digits = {"training": 2, "networks": 3, "with_readout": 3, "memory": 0, "disk": 2}
     cells = [f"{row[key][0]:.{d}f} ({row[key][1]:.2f})" for key, d in digits.items()]
-    return f"| {NAMES[row['method']]} | {' | '.join(cells)} |"
+    return f"| {label(row['method'])} | {' | '.join(cells)} |"
 
 
 def main() -> None:

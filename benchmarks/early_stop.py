@@ -20,7 +20,7 @@ import torch
 
 from credro.data import Data, limit, load, split
 from credro.ensemble import Ensemble, fit
-from credro.evaluation import auroc, nll
+from credro.metrics import auroc, nll
 from credro.training.defaults import recipe_for, set_aside
 from credro.training.recipe import PRESETS, Recipe
 
@@ -28,7 +28,7 @@ RUNS, MEMBERS, PATIENCE = 3, 5, 3
 
 
 @dataclass(frozen=True)
-class World:
+class Benchmark:
     """A set to train on, one to test on, samples that are of neither, and how to train."""
 
     net: str
@@ -38,13 +38,13 @@ class World:
     recipe: Recipe
 
 
-def fashion(seed: int) -> World:
+def fashion(seed: int) -> Benchmark:
     train, test = load("fashion-mini", split="train"), load("fashion-mini", split="test")
     train, test = train.subset(limit(len(train), 3000, seed)), test.subset(limit(len(test), 2000, seed))
-    return World("cnn", train, test, load("fashion-mini-letters"), PRESETS["fashion"].with_(seed=seed))
+    return Benchmark("cnn", train, test, load("fashion-mini-letters"), PRESETS["fashion"].with_(seed=seed))
 
 
-def diabetes(seed: int) -> World:
+def diabetes(seed: int) -> Benchmark:
     from sklearn.datasets import load_diabetes
 
     x, y = load_diabetes(return_X_y=True)
@@ -54,22 +54,22 @@ def diabetes(seed: int) -> World:
     order = torch.stack([torch.randperm(len(x), generator=generator) for _ in range(10)], 1)
     ood = Data("ood", 2 * torch.tensor(x).float().gather(0, order), table.labels, (10,), table.classes)
     train = table.subset(trained)
-    return World("mlp", train, table.subset(tested), ood, recipe_for(train, "mlp", seed=seed))
+    return Benchmark("mlp", train, table.subset(tested), ood, recipe_for(train, "mlp", seed=seed))
 
 
-WORLDS: dict[str, Callable[[int], World]] = {"Fashion-MNIST, cnn": fashion, "diabetes, mlp": diabetes}
+BENCHMARKS: dict[str, Callable[[int], Benchmark]] = {"Fashion-MNIST, cnn": fashion, "diabetes, mlp": diabetes}
 
 
-def measured(ens: Ensemble, world: World) -> list[float]:
+def measured(ens: Ensemble, benchmark: Benchmark) -> list[float]:
     """Epochs kept, training accuracy, log loss, AUROC of EU for OOD, AUROC of errors by EU and by total uncertainty."""
-    known, strange = ens.predict(world.test), ens.predict(world.ood)
-    wrong = known.label != world.test.labels
+    known, far = ens.predict(benchmark.test), ens.predict(benchmark.ood)
+    wrong = known.label != benchmark.test.labels
     records = ens.records
     return [
-        statistics.mean(r.get("best_epoch", r["epochs"]) for r in records),
-        100 * statistics.mean(r["train"]["accuracy"] for r in records),
-        nll(known.mean, world.test.labels),
-        100 * auroc(known.epistemic, strange.epistemic),
+        statistics.mean(r.best_epoch or r.epochs for r in records),
+        100 * statistics.mean(r.train.accuracy for r in records if r.train and r.train.accuracy),
+        nll(known.mean, benchmark.test.labels),
+        100 * auroc(known.epistemic, far.epistemic),
         100 * auroc(known.epistemic[~wrong], known.epistemic[wrong]),
         100 * auroc(known.total[~wrong], known.total[wrong]),
     ]
@@ -80,20 +80,20 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print("| data | method | weights of | epochs | training accuracy | log loss | AUROC, OOD by EU | errors by EU | "
           "errors by total |\n|---|---|---|---|---|---|---|---|---|")  # fmt: skip
-    for name, make in WORLDS.items():
+    for name, make in BENCHMARKS.items():
         rows: dict[tuple[str, str], list[list[float]]] = {}
         for seed in range(RUNS):
-            world = make(seed)
-            parts = set_aside(world.train, seed=seed)
+            benchmark = make(seed)
+            parts = set_aside(benchmark.train, seed=seed)
             assert parts.held_out is not None
-            for weights, patience in (("last epoch", 0), ("best epoch", world.recipe.early_stop or PATIENCE)):
-                recipe = world.recipe.with_(early_stop=patience)
+            for weights, patience in (("last epoch", 0), ("best epoch", benchmark.recipe.early_stop or PATIENCE)):
+                recipe = benchmark.recipe.with_(early_stop=patience)
                 with tempfile.TemporaryDirectory() as folder:
                     de = Path(folder) / "de"
                     for method, out in (("crewra", de), ("credro", Path(folder) / "credro")):
-                        ens = fit(world.net, parts.train, method=method, members=MEMBERS, recipe=recipe, out=out,
-                                  held_out=parts.held_out, progress="none", share=[de])  # fmt: skip
-                        rows.setdefault((method, weights), []).append(measured(ens, world))
+                        ens = fit(benchmark.net, parts.train, method=method, members=MEMBERS, recipe=recipe, out=out,
+                                  held_out=parts.held_out, progress="none", reuse=[de])  # fmt: skip
+                        rows.setdefault((method, weights), []).append(measured(ens, benchmark))
         for (method, weights), found in sorted(rows.items()):
             cells = [_text(column, 3 if i == 2 else 1) for i, column in enumerate(zip(*found, strict=True))]
             print(f"| {name} | {method} | {weights} | {' | '.join(cells)} |", flush=True)

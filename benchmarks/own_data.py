@@ -27,6 +27,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from credro.data import load
+from credro.training.records import RunConfig
+from credro.training.run import Run
 
 SEED = 0
 
@@ -132,16 +134,15 @@ def _row(name: str, source: Path, folder: Path) -> str:
         rows = _pixels(path)
     seconds, result, config = _credro(path, folder / "run")
     forest_seconds, forest, forest_loss = _forest(*rows)
-    line = next(line for line in result["lines"] if line["method"] == "credro" and not line["calibrated"])
-    samples = config["data"]["samples"]
+    ours = next(r for r in result["results"] if r["method"] == "credro" and not r["calibrated"])
     return (
-        f"| {name} | {samples:,} | {'x'.join(map(str, config['inputs']['shape']))} | {len(config['classes'])} | "
-        f"{100 * line['accuracy']:.1f} | {100 * forest:.1f} | {line['nll']:.3f} | {forest_loss:.3f} | "
+        f"| {name} | {config.data.samples:,} | {'x'.join(map(str, config.inputs.shape))} | {len(config.classes)} | "
+        f"{100 * ours['accuracy']:.1f} | {100 * forest:.1f} | {ours['nll']:.3f} | {forest_loss:.3f} | "
         f"{seconds:.0f} | {forest_seconds:.1f} |"
     )
 
 
-def _credro(path: Path, run: Path) -> tuple[float, Any, Any]:
+def _credro(path: Path, run: Path) -> tuple[float, Any, RunConfig]:
     """Seconds of training, what evaluation says, and the run's configuration."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "credro"]
@@ -149,7 +150,7 @@ def _credro(path: Path, run: Path) -> tuple[float, Any, Any]:
                    stdout=subprocess.DEVNULL)  # fmt: skip
     seconds = time.perf_counter() - started
     shown = subprocess.run([*command, "evaluate", str(run), "--json", "-"], check=True, capture_output=True, text=True)
-    return seconds, json.loads(shown.stdout)[0], json.loads((run / "config.json").read_text())
+    return seconds, json.loads(shown.stdout)[0], Run(run).config()
 
 
 def _forest(x: Any, y: Any, x_test: Any, y_test: Any) -> tuple[float, float, float]:

@@ -39,15 +39,15 @@ def main() -> None:
             scores = [make().fit(x[a], y[a]).score(x[b], y[b]) for a, b in parts]
             print(f"| {name} | {model} | {_text(scores)} | | |", flush=True)
         for method in ("de", "crewra", "en-dro", "credro"):
-            for share in (False, "auto"):
+            for calibrate in (False, "auto"):
                 rows = []
                 for a, b in parts:
-                    fitted = CredalRegressor(method, calibrate=share, random_state=0).fit(x[a], y[a])
+                    fitted = CredalRegressor(method, calibrate=calibrate, random_state=0).fit(x[a], y[a])
                     low, high = fitted.predict_interval(x[b]).T
                     held = np.mean((low <= y[b]) & (y[b] <= high))
                     rows.append((fitted.score(x[b], y[b]), held, np.mean(high - low)))
                 score, covered, width = zip(*rows, strict=True)
-                how = "" if share else ", not calibrated"
+                how = "" if calibrate else ", not calibrated"
                 print(f"| {name} | {method}{how} | {_text(score)} | {_text(covered)} | {_text(width, 1)} |", flush=True)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from credro.evaluation import clopper_pearson, threshold
+from credro.metrics import clopper_pearson, threshold
 
 Floats = NDArray[np.float64]
 TARGET, ALPHA, STEPS = 0.05, 0.05, 20

@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from credro.data import Data, load
 from credro.data.augment import AUGMENTATIONS, normalise
 from credro.ensemble import Ensemble, fit
+from credro.members import answers
 from credro.methods import make
 from credro.nets import make as make_network
-from credro.objectives.base import answers
 from credro.training.executors import run_sequential, run_stacked
 from credro.training.feed import Inputs
 from credro.training.job import Job, MakeNet
@@ -46,7 +46,7 @@ GOALS = {
     "two ResNet-8 one by one over two processes": (1.6, "at least"),
     "a ResNet-8 whose memory is given back over one whose is kept": (1.05, "at least"),
     "512 images through a ResNet-8 at once over in pieces": (1.2, "at least"),
-    "UQ's share of predicting 10,000 images, 5 ResNet-8": (0.02, "at most"),
+    "UQ as a fraction of predicting 10,000 images, 5 ResNet-8": (0.02, "at most"),
 }
 Row = dict[str, Any]
 
@@ -63,8 +63,8 @@ def images(count: int) -> Data:
 
 def job(folder: Path, net: str | MakeNet, data: Data, method: str, members: int, recipe: Recipe) -> Job:
     factory, _ = net_factory(net, len(data.classes), data.shape)
-    rule, device = make(method).rule, torch.device("cpu")
-    return Job(Run(folder), factory, data, Inputs.of(data), rule, members, recipe, len(data.classes), device, 1)
+    chosen, device = make(method), torch.device("cpu")
+    return Job(Run(folder), factory, data, Inputs.of(data), chosen, members, recipe, len(data.classes), device, 1)
 
 
 def bare_epochs(data: Data, recipe: Recipe) -> Callable[[], None]:
@@ -206,7 +206,7 @@ def uncertainty(folder: Path, count: int = 10_000) -> list[Row]:
         _ = ensemble.method.readout(ensemble.probs(scores)).epistemic
         uq.append(time.process_time() - started)
     whole = [networks + u for u in uq]
-    return [row("UQ's share of predicting 10,000 images, 5 ResNet-8", uq, whole)]
+    return [row("UQ as a fraction of predicting 10,000 images, 5 ResNet-8", uq, whole)]
 
 
 def run() -> list[Row]:

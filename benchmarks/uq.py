@@ -7,8 +7,8 @@ A sample on which SLSQP takes more than LIMIT seconds is given up: its time is t
 Wall-clock time. SLSQP has one thread, as its steps are too small for more; ours is timed with all cores and with one.
 
 The inputs: logits = scale * shared + noise * own, both standard normal. "unsure" has scale 2 and noise 1, "confident"
-scale 6 and noise 1.5. "off" is the share of samples whose entropy gap is wrong by more than 1e-3 nats: that of SLSQP,
-and of two greedy fills of the classes, in the order of the classes and by falling upper bound.
+scale 6 and noise 1.5. "off" is the fraction of samples whose entropy gap is wrong by more than 1e-3 nats: that of
+SLSQP, and of two greedy fills of the classes, in the order of the classes and by falling upper bound.
 """
 
 from __future__ import annotations

@@ -25,13 +25,13 @@ def train(delta: float, seed: int, x: torch.Tensor, y: torch.Tensor) -> nn.Modul
     """One member: the usual loop, but that the mean of the losses is the mean of the worst ``delta`` of them."""
     torch.manual_seed(seed)  # every member its own start and its own order
     net = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
-    optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3)
     for _ in range(EPOCHS):
         for batch in torch.randperm(len(x)).split(BATCH):
             losses = cross_entropy(net(x[batch]), y[batch], reduction="none")  # (B,): one loss a sample
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             credro.cvar(losses, delta).backward()
-            optimiser.step()
+            optimizer.step()
     return net.eval()
 
 
@@ -39,13 +39,13 @@ def main() -> torch.Tensor:
     """Train, read, judge; gives the members' probabilities (M, N, C) of the test set."""
     x, y = digits("train")
     x_test, y_test = digits("test")
-    shares = credro.deltas(members=MEMBERS, delta_g=0.5)  # 0.5, 0.625, 0.75, 0.875, 1.0
-    nets = [train(delta, seed, x, y) for seed, delta in enumerate(shares)]
+    levels = credro.deltas(members=MEMBERS, delta_g=0.5)  # 0.5, 0.625, 0.75, 0.875, 1.0
+    nets = [train(delta, seed, x, y) for seed, delta in enumerate(levels)]
 
     with torch.inference_mode():
         fit = [(net(x).argmax(1) == y).float().mean().item() for net in nets]
         probs = torch.stack([net(x_test).softmax(1) for net in nets])  # (M, N, C)
-    print("fit on the training set:", ", ".join(f"{share:.1%}" for share in fit), "(below 98 %: train longer)")
+    print("fit on the training set:", ", ".join(f"{accuracy:.1%}" for accuracy in fit), "(below 98 %: train longer)")
 
     eu = credro.epistemic(credro.Box.of(probs))  # (N,), nats, exact
     right = probs.mean(0).argmax(1) == y_test

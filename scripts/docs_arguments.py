@@ -1,7 +1,7 @@
 """For the site: what a docstring says of an argument becomes an entry of a list. Used by mkdocs.yml.
 
-Docstrings of this project are prose in which ``name: what it is.`` tells of an argument or field. help() shows that
-well; a web page would run it together.
+Docstrings of this project are prose in which ``name: what it is.`` tells of an argument or field, or have Google's
+sections (``Args:``). help() shows both well; a web page would run them together.
 """
 
 from __future__ import annotations
@@ -13,14 +13,30 @@ from griffe import Alias, Class, Extension, Function, Object
 
 NAMES = r"\w+(?:, \w+)*"
 ENTRY = re.compile(rf"(?:^|(?<=[.)\]]) )({NAMES}): ", re.MULTILINE)
+SECTIONS = {"Args:": "Arguments", "Returns:": "Returns", "Raises:": "Raises"}
 
 
 def as_list(text: str, known: set[str]) -> str:
-    """``text`` with a list entry for every ``name: ...`` whose names are all ``known``."""
+    """``text`` with a list entry for every ``name: ...`` whose names are all ``known``, and for those of sections."""
     return "\n\n".join(_paragraph(part, known) for part in text.split("\n\n"))
 
 
+def _section(title: str, lines: list[str]) -> str:
+    """A Google section: an entry begins where a line is indented no deeper than the first."""
+    depth = min(len(line) - len(line.lstrip()) for line in lines)
+    entries: list[str] = []
+    for line in lines:
+        if len(line) - len(line.lstrip()) == depth:
+            entries.append(re.sub(rf"^({NAMES}): ", lambda m: f"`{m.group(1)}`: ", line.strip()))
+        else:
+            entries[-1] += f" {line.strip()}"
+    return "\n".join([f"**{title}**", "", *(f"- {entry}" for entry in entries)])
+
+
 def _paragraph(text: str, known: set[str]) -> str:
+    first, *rest = text.splitlines() or [""]
+    if first in SECTIONS and rest:
+        return _section(SECTIONS[first], rest)
     if text.startswith((" ", "-")):  # an equation, a list
         return text
     flat = re.sub(r"\n\s*", "\n", text)

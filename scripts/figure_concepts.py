@@ -1,4 +1,4 @@
-"""docs/images/concept-*.png: entropy of an interval, the worst share of a batch, and why fit comes first.
+"""docs/images/concept-*.png: entropy of an interval, the worst part of a batch, and why fit comes first.
 
 ``python scripts/figure_concepts.py``; the last one trains ten tiny networks, some seconds.
 """
@@ -13,10 +13,11 @@ import numpy as np
 import torch
 
 import credro
-from credro.report.style import COLOURS, plotting, save
+from credro.methods import colour
+from credro.report.style import plotting, save
 
 IMAGES = Path("docs/images")
-ORANGE, BLUE, SKY = COLOURS["credro"], COLOURS["crerl"], COLOURS["crewra"]
+ORANGE, SKY = colour("credro"), colour("crewra")
 
 
 def entropy() -> None:
@@ -76,14 +77,15 @@ def fit() -> None:
     grid = torch.cartesian_prod(axis, axis)
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.0), sharey=True)
     for ax, epochs in zip(axes, (6, 300), strict=True):
-        recipe = credro.Recipe(epochs=epochs, batch_size=32, optimiser="adamw", lr=0.002, schedule="constant")
+        recipe = credro.Recipe(epochs=epochs, batch_size=32, optimizer="adamw", lr=0.002, schedule="constant")
         ens = credro.fit("mlp", (x, y), members=5, recipe=recipe, progress="none")
         eu = ens.predict(grid).epistemic.reshape(121, 121).T
-        fits = [record["train"]["accuracy"] for record in ens.records]
-        confidence = [record["train"]["confidence"] for record in ens.records]
+        fitted = [record.train for record in ens.records if record.train is not None]
+        fits = [fit.accuracy for fit in fitted]
+        confidence = [fit.confidence for fit in fitted]
         shown = ax.imshow(eu, origin="lower", extent=(-4, 4, -4, 4), cmap="YlGnBu", vmin=0, vmax=1)
-        for k, (colour, marker) in enumerate(zip((ORANGE, "#111111", "#CC79A7"), "osD", strict=True)):
-            style: dict[str, Any] = {"s": 11, "color": colour, "marker": marker, "edgecolor": "white", "linewidth": 0.3}
+        for k, (shade, marker) in enumerate(zip((ORANGE, "#111111", "#CC79A7"), "osD", strict=True)):
+            style: dict[str, Any] = {"s": 11, "color": shade, "marker": marker, "edgecolor": "white", "linewidth": 0.3}
             ax.scatter(*x[y == k].T, **style)
         right = f"{min(fits):.0%} to {max(fits):.0%}" if min(fits) < max(fits) else f"{min(fits):.0%}"
         ax.set_title(

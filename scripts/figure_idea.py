@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import credro
-from credro.report.style import COLOURS, plotting, save
+from credro.methods import colour
+from credro.report.style import plotting, save
 
 CLASSES = ("cat", "dog", "fox")
 CASES = {
@@ -51,17 +52,17 @@ def main() -> None:
         ax.tricontourf(*flat(grid).T, credro.shannon(grid), levels=14, cmap="Greys", alpha=0.35)
         ax.fill(
             *around(flat(box.vertices()[0])).T,
-            color=COLOURS["crewra"],
+            color=colour("crewra"),
             alpha=0.45,
             label="box: class-wise intervals",
             lw=0,
         )
-        ax.fill(*hull_corners(flat(probs[:, 0])).T, color=COLOURS["crerl"], alpha=0.45, label="convex hull", lw=0)
+        ax.fill(*hull_corners(flat(probs[:, 0])).T, color=colour("crerl"), alpha=0.45, label="convex hull", lw=0)
         ax.plot(*flat(probs[:, 0]).T, "o", color="black", ms=5, label="members")
         high, p_high = credro.upper_entropy(box, return_distribution=True)
         low, p_low = credro.lower_entropy(box, return_distribution=True)
-        ax.plot(*flat(p_high[0]), "^", color=COLOURS["credro"], ms=9, label="highest entropy in the box")
-        ax.plot(*flat(p_low[0]), "v", color=COLOURS["credro"], ms=9, label="lowest entropy in the box")
+        ax.plot(*flat(p_high[0]), "^", color=colour("credro"), ms=9, label="highest entropy in the box")
+        ax.plot(*flat(p_low[0]), "v", color=colour("credro"), ms=9, label="lowest entropy in the box")
         ax.plot(*flat(np.eye(3)[[0, 1, 2, 0]]).T, color="black", lw=1)
         for name, corner, shift in zip(
             CLASSES, flat(np.eye(3)), ((-0.02, -0.06), (0.02, -0.06), (0, 0.03)), strict=True

@@ -18,9 +18,10 @@ import torch
 import credro
 from credro.credal.sets import Box, CredalSet, Hull
 from credro.data import Data
-from credro.readouts import Prediction
+from credro.methods import colour, label
+from credro.prediction import Prediction
 from credro.report.simplex import polygon, simplex
-from credro.report.style import COLOURS, NAMES, plotting, save
+from credro.report.style import plotting, save
 
 CLASSES = ("Pullover", "Coat", "Shirt")
 SAMPLES = 600
@@ -44,23 +45,23 @@ def three(split: str) -> Data:
 def read_all(train: Data, test: Data, runs: Path) -> tuple[dict[str, Prediction], torch.Tensor]:
     """Every method's prediction of the test images, and the intervals (M, N, 2, C) of CreDE's members."""
     found: dict[str, Prediction] = {}
-    trained: dict[str, credro.Ensemble] = {}
+    trained: list[credro.Ensemble] = []
     intervals = torch.empty(0)
     for name in credro.methods.METHODS:
         method = credro.methods.make(name, **OPTIONS.get(name, {}))
-        if method.rule.name not in trained:
+        alike = next((ens for ens in trained if ens.method.training() == method.training()), None)
+        if alike is None:
             started = time.monotonic()
-            trained[method.rule.name] = credro.fit(
-                "cnn", train, method=method, members=5, recipe=RECIPE, out=runs / method.rule.name,
+            alike = credro.fit(
+                "cnn", train, method=method, members=5, recipe=RECIPE, out=runs / name,
                 executor="sequential", threads=1, device="cpu", progress="none",
             )  # fmt: skip
-            fits = [f"{r['train']['accuracy']:.3f}" for r in trained[method.rule.name].records]
-            print(
-                f"{method.rule.name}: right on the training set {', '.join(fits)} ({time.monotonic() - started:.0f} s)"
-            )
-        ensemble = trained[method.rule.name].read_as(method)
+            trained.append(alike)
+            fits = ", ".join(f"{r.train.accuracy:.3f}" for r in alike.records if r.train is not None)
+            print(f"{name}: right on the training set {fits} ({time.monotonic() - started:.0f} s)")
+        ensemble = alike.read_as(method)
         found[name] = ensemble.predict(test)
-        if name == "crede":
+        if method.head.gives == "bounds":
             intervals = ensemble.probs(ensemble.scores(test))
         right = (found[name].label == test.labels).double().mean()
         print(f"  {name}: {right:.1%} of the test images, mean EU {found[name].epistemic.mean():.3f}")
@@ -85,7 +86,7 @@ def draw(ax: Any, name: str, prediction: Prediction, n: int, intervals: torch.Te
     own = intervals[:, n] if name == "crede" else ()
     fill(ax, name, prediction, n, own, CLASSES)
     what = "mutual information" if prediction.set is None else "EU"
-    ax.set_title(f"{NAMES[name]}: {what} {float(prediction.epistemic[n]):.2f} nats")
+    ax.set_title(f"{label(name)}: {what} {float(prediction.epistemic[n]):.2f} nats")
     if prediction.set is None:
         return
     corners = polygon(alone(prediction.set, n))
@@ -107,21 +108,21 @@ def fill(ax: Any, name: str, prediction: Prediction, n: int, own: Any, names: tu
         probs=prediction.probs[:, n],
         mean=prediction.mean[n],
         names=names,
-        colour=COLOURS[name],
+        colour=colour(name),
     )
     for lower, upper in own:
         ax.fill(*polygon(Box(lower, upper)).T, fc="none", ec="black", lw=0.7, ls=":", label="members' own sets")
 
 
-def legend(target: Any, axes: list[Any], colour: str, **where: Any) -> None:
-    """Every label of ``axes`` once, what is in a method's colour in ``colour``."""
-    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+def legend(target: Any, axes: list[Any], shade: str, **where: Any) -> None:
+    """Every label of ``axes`` once, what is in a method's colour in ``shade``."""
+    handles = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     made = target.legend(list(handles.values()), list(handles), **where)
-    for handle, label in zip(made.legend_handles, handles, strict=True):
-        if label == "credal set":
-            handle.set_color(colour)
-        elif label.endswith("entropy"):
-            handle.set_markerfacecolor(colour)
+    for handle, text in zip(made.legend_handles, handles, strict=True):
+        if text == "credal set":
+            handle.set_color(shade)
+        elif text.endswith("entropy"):
+            handle.set_markerfacecolor(shade)
 
 
 def main(runs: Path) -> None:
@@ -135,7 +136,7 @@ def main(runs: Path) -> None:
     for name, prediction in found.items():
         figure, ax = plt.subplots(figsize=(3.6, 3.2))
         draw(ax, name, prediction, n, intervals)
-        legend(ax, [ax], COLOURS[name], loc="lower left", bbox_to_anchor=(1.0, -0.02))
+        legend(ax, [ax], colour(name), loc="lower left", bbox_to_anchor=(1.0, -0.02))
         save(figure, IMAGES / f"method-{name}.png")
     figure, axes = plt.subplots(3, 4, figsize=(12.4, 8.6))
     for ax, (name, prediction) in zip(list(axes.flat)[1:], found.items(), strict=False):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from credro.report.style import COLOURS, NAMES, plotting, save
+from credro.methods import colour, label
+from credro.report.style import plotting, save
 from credro.sklearn import CredalRegressor
 
 
@@ -24,13 +25,13 @@ def main() -> None:
         prediction = model.prediction(grid[:, None])
         low, high = prediction.interval(0.9)
         top, below = axes[:, column]
-        top.fill_between(grid, low, high, color=COLOURS[method], alpha=0.25, lw=0, label="90 % interval")
-        top.plot(grid, prediction.means.T, color=COLOURS[method], lw=0.7, alpha=0.8)
-        top.plot([], [], color=COLOURS[method], lw=0.7, label="members' means")
+        top.fill_between(grid, low, high, color=colour(method), alpha=0.25, lw=0, label="90 % interval")
+        top.plot(grid, prediction.means.T, color=colour(method), lw=0.7, alpha=0.8)
+        top.plot([], [], color=colour(method), lw=0.7, label="members' means")
         top.plot(x, y, ".", color="0.3", ms=2, label="training data")
-        top.set(title=NAMES[method], ylim=(-2.6, 2.6))
+        top.set(title=label(method), ylim=(-2.6, 2.6))
         top.legend(loc="upper right", fontsize=7)
-        below.plot(grid, np.sqrt(prediction.epistemic), color=COLOURS[method], label="root of EU")
+        below.plot(grid, np.sqrt(prediction.epistemic), color=colour(method), label="root of EU")
         below.plot(grid, np.sqrt(prediction.aleatoric), color="0.5", ls="--", label="root of AU")
         below.set(xlabel="x", ylim=(0, 1.1))
         below.legend(loc="upper right", fontsize=7, ncols=2)

@@ -96,9 +96,9 @@ def test_identical_members_disagree_about_nothing(name: str, digits: tuple[Data,
     data, test = digits
     ens = train(name, "mlp", data, tmp_path)
     scores = ens.scores(test)[:1].expand(4, *[-1] * (ens.scores(test).ndim - 1))
-    pred = ens.method.readout(ens.rule.probs(scores))
+    pred = ens.method.readout(ens.method.head.probs(scores))
     if name == "crede":  # its members are intervals themselves: averaging equal ones changes nothing
-        assert torch.allclose(pred.lower, ens.rule.probs(scores[0])[:, 0], atol=1e-9)
+        assert torch.allclose(pred.lower, ens.method.head.probs(scores[0])[:, 0], atol=1e-9)
     else:
         assert float(pred.epistemic.max()) < 1e-7
 
@@ -110,19 +110,18 @@ def test_crerl_records_how_each_member_stopped(digits: tuple[Data, Data], tmp_pa
         progress="none",
     )  # fmt: skip
     reference, *others = ens.records
-    assert reference["reference"]
+    assert (reference.epochs, reference.traits) == (40, {})
     for record in others:
         # The records against the definition, from the trained networks themselves.
         with torch.no_grad():
             x = ens.inputs(digits[0].samples)
             ll = [
-                float(-torch.nn.functional.cross_entropy(ens.nets[i](x), digits[0].labels))
-                for i in (0, record["member"])
+                float(-torch.nn.functional.cross_entropy(ens.nets[i](x), digits[0].labels)) for i in (0, record.member)
             ]
-        assert record["relative_likelihood"] == pytest.approx(float(torch.tensor(ll[1] - ll[0]).exp()), rel=1e-3)
-        assert record["reached"] == (record["relative_likelihood"] >= record["threshold"])
-        assert record["reached"] or record["epochs"] == 40
-    assert any(r["epochs"] < 40 for r in others), "some member stops before the end"
+        assert record.traits["relative_likelihood"] == pytest.approx(float(torch.tensor(ll[1] - ll[0]).exp()), rel=1e-3)
+        assert record.traits["reached"] == (record.traits["relative_likelihood"] >= record.traits["threshold"])
+        assert record.traits["reached"] or record.epochs == 40
+    assert any(r.epochs < 40 for r in others), "some member stops before the end"
 
 
 def test_crerl_alpha_zero_keeps_the_biased_starts(digits: tuple[Data, Data], tmp_path: Path) -> None:

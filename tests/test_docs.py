@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import import_module
+from inspect import ismodule
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,9 @@ import pytest
 
 import credro
 from credro.cli.app import command
-from credro.experiments import EXPERIMENTS, WORLDS
-from credro.methods import METHODS
+from credro.experiments import BENCHMARKS, EXPERIMENTS
+from credro.methods import CHOICES, METHODS
 from credro.nets import NETS
-from credro.objectives import RULES
-from credro.readouts import READOUTS
 from tests.cli.test_commands_page import commands, leaves
 
 ROOT = Path(__file__).parent.parent
@@ -32,8 +32,8 @@ def name(page: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def tables_as_they_were() -> Iterator[None]:
-    """Pages that add a method, a network or an experiment to credro's tables add it for themselves."""
-    tables: list[dict[str, Any]] = [METHODS, NETS, RULES, READOUTS, EXPERIMENTS, WORLDS]
+    """Pages that add a method, a choice, a network or an experiment to credro's tables add it for themselves."""
+    tables: list[dict[str, Any]] = [METHODS, NETS, EXPERIMENTS, BENCHMARKS, *(kinds for kinds, _ in CHOICES.values())]
     before = [dict(table) for table in tables]
     yield
     for table, entries in zip(tables, before, strict=True):
@@ -42,9 +42,9 @@ def tables_as_they_were() -> Iterator[None]:
 
 
 def run_python(page: Path, text: str, match: re.Match[str], names: dict[str, object]) -> None:
-    """Execute a block so that an error names the line of the page."""
+    """Execute a block as a reader would type it, so that an error names the line of the page."""
     line = text[: match.start()].count("\n") + 1
-    exec(compile("\n" * line + match.group(2), str(page), "exec"), names)
+    exec(compile("\n" * line + match.group(2), str(page), "exec", dont_inherit=True), names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -159,7 +159,32 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     text = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.md"))
-    modules = ("data", "evaluation", "methods", "nets")
-    wanted = [*credro.__all__, *credro.data.__all__, *credro.evaluation.__all__]
-    for each in set(wanted) - {"__version__", *modules}:
+    packages = (credro, credro.data, credro.evaluation, credro.members, credro.metrics)
+    wanted = {each for package in packages for each in package.__all__ if not ismodule(getattr(package, each))}
+    for each in wanted - {"__version__"}:
         assert re.search(rf"^ +heading: credro\.(\w+\.)*{each}$", text, re.MULTILINE), each
+
+
+def reference() -> list[tuple[str, str]]:
+    pages = (ROOT / "docs" / "api").glob("*.md")
+    return sorted((name(page), path) for page in pages for path in re.findall(r"^::: (\S+)$", page.read_text(), re.M))
+
+
+@pytest.mark.parametrize(("page", "path"), reference())
+def test_what_the_reference_shows_exists_under_the_name_it_gives(page: str, path: str) -> None:
+    module, _, each = path.rpartition(".")
+    entry = (ROOT / page).read_text().split(f"::: {path}\n")[1]
+    heading = re.match(r" +options:\n +heading: (\S+)\n", entry).group(1)
+    shown, _, same = heading.rpartition(".")
+    assert getattr(import_module(module), each) is getattr(import_module(shown), same)
+
+
+def test_the_reference_has_every_kind_of_choice_and_its_options() -> None:
+    text = (ROOT / "docs" / "api" / "members.md").read_text()
+    said = re.findall(r"^\| ([a-z-]+) \| `(\w+)` \| `(\w+)` \| (.*) \|$", text, re.M)
+    expected = [
+        (what.replace("readout", "read-out"), kind, made.__name__, made().options())
+        for what, (kinds, _) in CHOICES.items()
+        for kind, made in kinds.items()
+    ]
+    assert [(w, k, c, {} if o == "none" else eval(f"dict({o.replace('`', '')})")) for w, k, c, o in said] == expected

@@ -76,7 +76,7 @@ class StandInModel(nn.Module):
         return {"logits": self.linear(features)}
 
 
-def test_trainer_of_transformers_minimises_the_worst_share(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
+def test_trainer_of_transformers_minimises_the_worst_half(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
     x, y = batch
     model = StandInModel().train()
     trainer = example("huggingface_trainer").cvar_trainer(StandInTrainer)(model=model, delta=0.5)
@@ -108,7 +108,7 @@ def test_made_up_sentences_have_the_class_of_most_of_their_words() -> None:
         assert counts[int(item["labels"])] == max(counts)
 
 
-def test_module_of_lightning_minimises_the_worst_share(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
+def test_module_of_lightning_minimises_the_worst_half(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
     x, y = batch
     member = example("lightning_module").member_module(nn.Module)(nn.Linear(4, 3), delta=0.5, lr=0.1)
     loss = member.training_step((x, y), 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 from benchmarks import costs
 
-from credro.methods import METHODS, make, options
-from credro.report.style import NAMES
+from credro._names import ArgumentError
+from credro.methods import CHOICES, METHODS, TRAINING, Method, label, make, options
 
 PAGE = (Path(__file__).parent.parent / "docs" / "methods.md").read_text()
 TEN = tuple(METHODS)  # as it is before any page of the documentation adds to it
@@ -39,10 +40,11 @@ def test_options_and_defaults_are_those_of_the_code(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TEN)
-def test_a_section_names_rule_readout_picture_and_source(name: str) -> None:
+def test_a_section_names_the_five_choices_picture_and_source(name: str) -> None:
     text, method, entry = SECTIONS[name], make(name), METHODS[name]
-    assert f"**Training** (`{method.rule.name}`)" in text
-    assert f"**Reading** (`{method.readout.name}`)" in text
+    said = re.search(r"\*\*Training\*\* \((.*?)\)", text).group(1)
+    assert said == ", ".join(f"{what} `{getattr(method, what).kind}`" for what in TRAINING)
+    assert f"**Read-out** (`{method.readout.kind}`)" in text
     assert f"images/method-{name}.png" in text
     assert "**Use it**" in text
     assert "**Do not**" in text
@@ -55,10 +57,34 @@ def test_a_section_names_rule_readout_picture_and_source(name: str) -> None:
 
 def test_the_first_table_is_the_table_of_methods() -> None:
     said = {
-        re.match(r"\[`([\w-]+)`\]", cells[0]).group(1): [c.strip("`") for c in cells[1:3]]
+        re.match(r"\[`([\w-]+)`\]", cells[0]).group(1): [c.strip("`") for c in cells[1:6]]
         for cells in rows(PAGE, "method")
     }
-    assert said == {name: [make(name).rule.name, make(name).readout.name] for name in TEN}
+    assert said == {name: [getattr(make(name), what).kind for what in CHOICES] for name in TEN}
+    header = re.search(r"^\| method \|(.*)\|$", PAGE, re.M).group(1).replace("-", "")
+    assert [cell.strip() for cell in header.split("|")][:5] == list(CHOICES)
+
+
+def test_combinations_that_are_said_to_be_refused_are_and_no_others() -> None:
+    """Those of start, head and read-out, which a method alone can tell; risk and stop go with everything."""
+    said = " ".join(cells[0] for cells in rows(PAGE.split("## Any other combination")[1], "combination"))
+    heads = list(CHOICES["head"][0])
+    apart = {
+        (head, readout)
+        for head, named in re.findall(r"head `(\w+)` with read-out ((?:`\w+`(?: or )?)+)", said)
+        for readout in re.findall(r"\w+", named.replace(" or ", " "))
+    }
+    for readout in re.findall(r"read-out `(\w+)` with any other head", said):
+        apart |= {(head, readout) for head in heads if head != "interval"}
+    unbiased = set(re.findall(r"start `biased` with head `(\w+)`", said))
+    for start, risk, head, stop, readout in product(*(kinds for kinds, _ in CHOICES.values())):
+        expected = (head, readout) in apart or (start == "biased" and head in unbiased)
+        try:
+            Method(start, risk, head, stop, readout)
+            refused = False
+        except ArgumentError:
+            refused = True
+        assert refused == expected, (start, risk, head, stop, readout)
 
 
 def test_costs_are_in_the_benchmarks_own_columns() -> None:
@@ -66,7 +92,7 @@ def test_costs_are_in_the_benchmarks_own_columns() -> None:
     lines = PAGE.split(costs.HEADER + "\n")[1].split("\n\n")[0].splitlines()
     if lines != ["<!-- costs -->"]:  # the rows have been filled in
         names = [line.strip("| ").split(" | ")[0] for line in lines if line.startswith("|")]
-        assert names == [NAMES[name] for name in TEN]
+        assert names == [label(name) for name in TEN]
 
 
 def test_a_cost_is_printed_beside_that_of_a_deep_ensemble() -> None:

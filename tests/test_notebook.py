@@ -34,7 +34,7 @@ def make():
     return nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(1352, 10))
 
 ens = credro.fit(make, images, members=2, recipe=recipe, workers=2)
-print(ens.run.config()["execution"]["executor"])
+print(ens.config.execution.executor)
 """,
     "refused": """
 try:
@@ -44,7 +44,7 @@ except ValueError as error:
 """,
     "workers": """
 named = credro.fit("cnn", images, members=2, recipe=recipe, workers=2)
-print(named.run.config()["execution"]["executor"], len(named.predict(images)))
+print(named.config.execution.executor, len(named.predict(images)))
 """,
     "again": """credro.fit("cnn", images, members=2, recipe=recipe, workers=2, out=named.run.folder);""",
     "stopped": """

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from credro.methods import make
-from credro.sklearn import CredalClassifier, CredalRegressor, inputs, prediction, uncertainty
+from credro.sklearn import CredalClassifier, CredalRegressor, _inputs, prediction, uncertainty
 
 pytestmark = pytest.mark.filterwarnings("ignore::credro.training.train.FitWarning")
 
@@ -52,7 +52,28 @@ def test_deep_parameters_list_the_methods_options_with_their_values():
     assert not any("__" in name for name in model.get_params(deep=False))
     assert "method__alpha" in small("creens").get_params()
     assert small(make("credro", delta_g=0.6)).get_params()["method__delta_g"] == 0.6
-    assert not any(name.startswith("method__") for name in small("de").get_params())
+    of_de = {name: v for name, v in small("de").get_params().items() if name.startswith("method__")}
+    kinds = {"start": "fresh", "risk": "mean", "head": "softmax", "stop": "end", "readout": "mean"}
+    assert of_de == {**{f"method__{what}": kind for what, kind in kinds.items()}, "method__norm": "none"}
+    two = small("crerl", method_options={"readout": "nearest_hull"}).get_params()  # both have an alpha
+    assert {name for name in two if "alpha" in name} == {"method__stop__alpha", "method__readout__alpha"}
+
+
+def test_choices_of_the_method_are_parameters(wine):
+    model = small().set_params(method__start="biased", method__norm="batch", method__bias=50.0)
+    assert model.method_options == {"start": "biased", "norm": "batch", "bias": 50.0}
+    by_name = model.fit(wine[0], wine[2])
+    wanted = make("credro", start="biased", norm="batch", bias=50.0)
+    assert by_name.ensemble_.method == wanted
+    given = small(make("credro")).set_params(method__start="biased", method__bias=50.0, method__head__norm="batch")
+    assert given.method.training() == wanted.training()
+    np.testing.assert_array_equal(
+        given.fit(wine[0], wine[2]).predict_interval(wine[1]), by_name.predict_interval(wine[1])
+    )
+    search = GridSearchCV(small(epochs=2), {"method__start": ["fresh", "biased"]}, cv=2, error_score="raise")
+    assert search.fit(wine[0], wine[2]).best_params_["method__start"] in ("fresh", "biased")
+    with pytest.raises(ValueError, match="take one of"):  # a read-out of bounds under a head that gives probabilities
+        small(method_options={"readout": "averaged_box"}).fit(wine[0], wine[2])
 
 
 def test_setting_a_deep_parameter_is_what_reaches_the_members(wine):
@@ -60,8 +81,8 @@ def test_setting_a_deep_parameter_is_what_reaches_the_members(wine):
     assert model.method_options == {"delta_g": 0.8}
     assert model.recipe_options == {"clip": 0.5}
     model.fit(wine[0], wine[2])
-    assert model.records_[0]["delta"] == 0.8
-    assert model.ensemble_.rule.delta_g == 0.8
+    assert model.records_[0].delta == 0.8
+    assert model.ensemble_.method.risk.delta_g == 0.8
     given = small(make("credro")).set_params(method__delta_g=0.8, recipe__clip=0.5).fit(wine[0], wine[2])
     np.testing.assert_array_equal(given.predict_interval(wine[1]), model.predict_interval(wine[1]))
 
@@ -84,8 +105,8 @@ def test_the_method_is_set_before_its_options_whatever_their_order():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("method__delta", r"method 'credro' has no option 'delta' \(did you mean method__delta_g\?\); .*spacing="),
-        ("recipe__clipp", r"the recipe has no field 'clipp' \(did you mean recipe__clip\?\)"),
+        ("method__deltag", r"method 'credro' has no option 'deltag' \(did you mean 'method__delta_g'\?\); .*spacing="),
+        ("recipe__clipp", r"the recipe has no field 'clipp' \(did you mean 'recipe__clip'\?\)"),
         ("recipe__epochs", "set epochs in its place"),
         ("recipe__seed", "set random_state in its place"),
         ("nothing__delta_g", "Invalid parameter 'nothing'"),
@@ -108,7 +129,7 @@ def test_a_search_in_a_pipeline_reaches_the_option(wine):
     grid = {"clf__method__delta_g": np.array([0.5, 0.9])}
     search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(train, y_train)
     best = search.best_params_["clf__method__delta_g"]
-    assert search.best_estimator_["clf"].records_[0]["delta"] == best
+    assert search.best_estimator_["clf"].records_[0].delta == best
     by_hand = clone(pipe).set_params(clf__method_options={"delta_g": float(best)}).fit(train, y_train)
     np.testing.assert_array_equal(search.predict_proba(test), by_hand.predict_proba(test))
 
@@ -123,7 +144,7 @@ def test_a_halving_search_reaches_the_option(wine):
 def test_the_regressor_has_them_too():
     x, y = load_diabetes(return_X_y=True)
     model = CredalRegressor(members=2, epochs=1, random_state=0).set_params(method__delta_g=0.9).fit(x, y)
-    assert model.records_[0]["delta"] == 0.9
+    assert model.records_[0].delta == 0.9
 
 
 # Uncertainty through a pipeline.
@@ -192,9 +213,9 @@ def test_sparse_rows_too_large_to_be_dense_are_refused_before_memory_is_taken(mo
     with pytest.raises(ValueError, match=r"100,000 rows of 50,000 features would take 18.6 GiB.*TruncatedSVD"):
         small().fit(wide, np.arange(100_000) % 2)
     x, y = sp.random(20, 4, density=0.5, format="csr", random_state=0), np.arange(20) % 2
-    monkeypatch.setattr(inputs, "DENSE_BYTES", 20 * 4 * 4)
+    monkeypatch.setattr(_inputs, "DENSE_BYTES", 20 * 4 * 4)
     model = small(epochs=1).fit(x, y)  # just fits
-    monkeypatch.setattr(inputs, "DENSE_BYTES", 20 * 4 * 4 - 1)
+    monkeypatch.setattr(_inputs, "DENSE_BYTES", 20 * 4 * 4 - 1)
     with pytest.raises(ValueError, match="20 rows of 4 features"):
         model.predict(x)
 
@@ -230,13 +251,13 @@ def test_kinds_of_columns_that_are_not_numbers(wine):
             "day": days,
         }
     )
-    assert inputs.word_columns(frame) == {
+    assert _inputs.word_columns(frame) == {
         "code": "categories",
         "word": "text",
         "string": "text",
         "day": "dates",
     }
-    assert inputs.word_columns(np.array([["a"]])) == {}
+    assert _inputs.word_columns(np.array([["a"]])) == {}
     model = small(epochs=1).fit(frame[["number", "flag", "whole", "late"]], [0, 1, 0, 1])
     with pytest.raises(ValueError, match=r"these columns do not: late \(text\)"):
         model.predict(frame[["number", "flag", "whole", "late"]].assign(late=["x", "1", "2", "3"]))

@@ -70,9 +70,9 @@ def test_predictions_are_the_networks_own(diabetes, method):
     with torch.no_grad():
         outputs = torch.stack([net.double()(x) for net in pickle.loads(pickle.dumps(model)).ensemble_.nets]).numpy()
     means, variances = outputs[..., 0], np.exp(outputs[..., 1])
-    point, deviation = model.predict(test, return_std=True)
+    point, std = model.predict(test, return_std=True)
     np.testing.assert_allclose(point, means.mean(0), rtol=1e-5)
-    np.testing.assert_allclose(deviation**2, (variances + means**2).mean(0) - means.mean(0) ** 2, rtol=1e-3)
+    np.testing.assert_allclose(std**2, (variances + means**2).mean(0) - means.mean(0) ** 2, rtol=1e-3)
     if method in ("de", "en-dro"):
         np.testing.assert_allclose(model.epistemic(test), means.var(0), rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(model.aleatoric(test), variances.mean(0), rtol=1e-4)
@@ -143,9 +143,9 @@ def test_ones_own_network_is_a_linear_model_if_it_is_linear():
 def test_a_run_that_is_kept_loads_and_goes_on(diabetes, tmp_path):
     train, test, y_train, _ = diabetes
     model = small(epochs=3, out=tmp_path / "run").fit(train, y_train)
-    loaded = credro.load(tmp_path / "run").predict_numbers(test.astype(np.float32))
+    loaded = credro.load(tmp_path / "run").predict_regression(test.astype(np.float32))
     np.testing.assert_allclose(loaded.mean, model.predict(test), rtol=1e-4)
-    with pytest.raises(ValueError, match="predict numbers, not classes: use predict_numbers"):
+    with pytest.raises(ValueError, match="predict real numbers, not classes: use predict_regression"):
         credro.load(tmp_path / "run").predict(test.astype(np.float32))
 
 
@@ -154,7 +154,7 @@ def test_a_run_that_is_kept_loads_and_goes_on(diabetes, tmp_path):
     [
         (
             {"method": "crede"},
-            "method 'crede' is for classes; these predict numbers: de, crewra, en-dro, credro, credro-",
+            "method 'crede' is for classes; these do regression: de, crewra, en-dro, credro, credro-",
         ),
         ({"method": "creens"}, "method 'creens' is for classes"),
         ({"method": "crebnn"}, "method 'crebnn' is for classes"),

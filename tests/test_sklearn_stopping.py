@@ -39,8 +39,8 @@ def test_it_stops_before_the_noise_is_learnt(noisy, stopped):
     train, test, y_train, y_test = noisy
     longer = small(epochs=60, early_stopping=False).fit(train, y_train)
     assert longer.ensemble_.temperatures == [1.0] * 3
-    assert all(r["epochs"] < 60 and r["best_epoch"] <= r["epochs"] - 5 for r in stopped.records_)
-    assert all(r["epochs"] == 60 and "best_epoch" not in r for r in longer.records_)
+    assert all(r.epochs < 60 and r.best_epoch <= r.epochs - 5 for r in stopped.records_)
+    assert all(r.epochs == 60 and r.best_epoch is None for r in longer.records_)
     ours, theirs = (log_loss(y_test, m.predict_proba(test)) for m in (stopped, longer))
     assert ours < theirs - 0.05
     assert ours < log_loss(y_test, np.full(len(y_test), y_train.mean()))  # better than knowing the class counts alone
@@ -119,6 +119,6 @@ def test_numbers_are_stopped_and_widened_too():
     x, y = make_friedman1(600, noise=1.0, random_state=0)
     model = CredalRegressor("de", members=3, epochs=150, n_iter_no_change=8, lr=0.01, random_state=0)
     model.fit(x[:300], y[:300])
-    assert all(r["best_epoch"] < r["epochs"] < 150 for r in model.records_)
+    assert all(r.best_epoch < r.epochs < 150 for r in model.records_)
     low, high = model.predict_interval(x[300:]).T
     assert ((low <= y[300:]) & (y[300:] <= high)).mean() > 0.8

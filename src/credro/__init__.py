@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     )
     from credro.credal.sets import Box, Hull
     from credro.ensemble import Ensemble, fit, load
-    from credro.evaluation import (
+    from credro.evaluation import evaluate
+    from credro.members.risk import cvar, deltas
+    from credro.methods import Method
+    from credro.metrics import (
         accuracy_rejection,
         brier,
         coverage_and_size,
@@ -40,8 +43,7 @@ if TYPE_CHECKING:
         u65,
         u80,
     )
-    from credro.objectives.cvar import cvar, deltas
-    from credro.readouts import Prediction
+    from credro.prediction import Prediction
     from credro.training.recipe import PRESETS, Recipe
 
 __version__ = "0.1.0"
@@ -62,11 +64,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "total",
     ),
     "credro.credal.decisions": ("decide",),
-    "credro.objectives.cvar": ("cvar", "deltas"),
-    "credro.readouts": ("Prediction",),
+    "credro.members.risk": ("cvar", "deltas"),
+    "credro.methods": ("Method",),
+    "credro.prediction": ("Prediction",),
     "credro.training.recipe": ("PRESETS", "Recipe"),
     "credro.ensemble": ("Ensemble", "fit", "load"),
-    "credro.evaluation": (
+    "credro.evaluation": ("evaluate",),
+    "credro.metrics": (
         "accuracy_rejection",
         "brier",
         "coverage_and_size",
@@ -81,7 +85,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "u80",
     ),
 }
-_MODULES = ("data", "evaluation", "methods", "nets")
+_MODULES = ("data", "evaluation", "members", "methods", "metrics", "nets")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -37,14 +37,14 @@ def test_show_images(run, tmp_path):
     assert "classes  2" in text
     assert re.search(r"3  a\n\s+2  b", text)
     assert Image.open(sheet).size[0] > 9
-    assert "samples  5, read from files" in run("show", tmp_path / "set", "--set", "lazy=True", "--set", "size=(4,4)")
+    assert "samples  5, read from files" in run("show", tmp_path / "set", "--set", "lazy=true", "--set", "size=[4,4]")
 
 
 def test_show_table_with_groups(run, tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, x=np.ones((4, 2)), y=np.array([0.5, 1.5, 2, 2]), site=np.array(["a", "b", "b", "b"]))
     text = run("show", path, "--set", "group=site")
-    assert "labels   0.5 to 2, mean 1.5 (values)" in text
+    assert "labels   0.5 to 2, mean 1.5 (regression)" in text
     assert re.search(r"groups   2\n\s+1  a\n\s+3  b", text)
 
 
@@ -70,7 +70,7 @@ def test_show_by_name_and_split(run):
     [
         (("show", "cifra10"), 1, "did you mean 'cifar10'?"),
         (("show", "mnist", "--root", "/nowhere"), 1, "credro data get mnist"),
-        (("show", "digits", "--set", "size"), 2, "--set must be name=value, got 'size'"),
+        (("show", "digits", "--set", "size"), 2, "--set takes NAME=VALUE, got 'size'"),
         (("show", "digits", "--set", "size=3"), 1, "'digits' has no option 'size'"),
         (("get", "camelyon17"), 1, "get it from https://wilds"),
         (("get", "cifra10"), 2, "did you mean 'cifar10'?"),

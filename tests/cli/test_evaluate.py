@@ -8,8 +8,8 @@ import torch
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import credro
-from credro.assess import assess
 from credro.data import corrupt_data, load
+from credro.evaluation import evaluate
 from credro.training.seen import read_seen
 
 
@@ -17,10 +17,10 @@ def test_one_table_of_two_runs(place, cli):
     shown = cli("evaluate", place / "credro", place / "de", "--ood", "fashion-mini-letters", "--limit", 60)
     assert shown.code == 0
     rows = [line.split()[:3] for line in shown.out.splitlines() if line.startswith(("credro", "de"))]
-    assert ["credro", "credro", "plain"] in rows
-    assert ["credro", "en-dro", "calibrated"] in rows
-    assert ["de", "crewra", "plain"] in rows
-    assert ["de", "de", "calibrated"] not in rows
+    assert ["credro", "CreDRO", "plain"] in rows
+    assert ["credro", "EN-DRO", "calibrated"] in rows
+    assert ["de", "CreWra", "plain"] in rows
+    assert ["de", "DE", "calibrated"] not in rows
     assert "have not fitted the training data" in shown.err
 
 
@@ -30,7 +30,7 @@ def test_json_agrees_with_scikit_learn(place, cli, tmp_path):
     assert shown.code == 0
     [run] = json.loads(file.read_text())
     assert (run["name"], run["data"], run["samples"], run["ood"]) == ("de", "digits", 500, {"fog:4": 500})
-    line = next(r for r in run["lines"] if r["method"] == "de")
+    line = next(r for r in run["results"] if r["method"] == "de")
 
     test = load("digits", split="test")
     ensemble = credro.load(place / "de")
@@ -49,10 +49,10 @@ def test_csv_and_json_to_standard_output_hold_nothing_else(place, cli):
     assert 0 <= float(row["auroc:images"]) <= 1
     [run] = json.loads(cli(*common, "--json", "-").out)
     assert run["ood"] == {"images": 5}
-    assert float(row["accuracy"]) == run["lines"][0]["accuracy"]
+    assert float(row["accuracy"]) == run["results"][0]["accuracy"]
 
 
-def test_strangers_of_one_name_are_told_apart(place, cli):
+def test_ood_sets_of_one_name_are_told_apart(place, cli):
     ood = [place / "images" / "deep" / "even", place / "images" / "deep" / "odd" / ".." / "even"]
     shown = cli(
         "evaluate", place / "de", "--methods", "de", "--limit", 9, "--json", "-", "--ood", ood[0], "--ood", ood[1]
@@ -131,9 +131,9 @@ def test_what_doubt_is_worth_is_always_shown(place, cli, tmp_path):
     found = credro.load(place / "de").predict(test, cache=False)
     wrong = (found.label != test.labels).numpy()
     scores = {"epistemic": found.epistemic, "total": found.total, "1 - max p": 1 - found.mean.amax(1)}
-    table = [line.split() for line in shown.out.splitlines() if line.startswith("de ")][-1]
+    table = [line.split() for line in shown.out.splitlines() if line.startswith("DE ")][-1]
     for i, (name, score) in enumerate(scores.items()):
-        errors = run["lines"][0]["errors"][name]
+        errors = run["results"][0]["errors"][name]
         expected = roc_auc_score(wrong, score.numpy())
         assert errors["auroc"] == pytest.approx(expected, abs=1e-6)
         assert float(row[f"error_auroc:{name}"]) == errors["auroc"]
@@ -149,7 +149,7 @@ def test_samples_of_unknown_classes_are_an_ood_set(place, cli, tmp_path):
     names[:7] = "letter"
     np.savez(tmp_path / "some.npz", x=test.samples[:, 0].numpy(), y=names)
     ensemble = credro.load(place / "de")
-    found = assess(ensemble, (test.samples, names.tolist()), methods=["de"])
+    found = evaluate(ensemble, (test.samples, names.tolist()), methods=["de"])
     assert (found.samples, found.unknown, found.ood) == (33, 7, {"unknown classes": 7})
     prediction = ensemble.predict(test.samples)
     assert found["de"].accuracy == accuracy_score(test.labels[7:], prediction.label[7:])
@@ -168,10 +168,10 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
     own = ("--probs", tmp_path / "p.npy", "--labels", tmp_path / "y.npy", "--ood-probs", f"far={tmp_path / 'q.npy'}")
     [run] = json.loads(cli("evaluate", *own, "--methods", "de,crewra", "--json", "-").out)
-    assert [line["method"] for line in run["lines"]] == ["de", "crewra"]
-    assert run["lines"][0]["accuracy"] == accuracy_score(labels, probs.mean(0).argmax(1))
+    assert [line["method"] for line in run["results"]] == ["de", "crewra"]
+    assert run["results"][0]["accuracy"] == accuracy_score(labels, probs.mean(0).argmax(1))
     both = cli("evaluate", place / "de", *own, "--methods", "de", "--limit", 30).out
-    assert [line.split()[0] for line in both.splitlines() if "  de  " in line] == ["de", "p"] * 2  # in both tables
+    assert [line.split()[0] for line in both.splitlines() if "  DE  " in line] == ["de", "p"] * 2  # in both tables
     np.save(tmp_path / "names.npy", np.array(["a", "b", "c"] * 10))
     assert "labels must hold class numbers from 0" in cli("evaluate", *own[:3], tmp_path / "names.npy").err
     np.save(tmp_path / "bad.npy", far[:3])

@@ -3,12 +3,13 @@ import json
 import pytest
 
 from credro.data import AUGMENTATIONS, CORRUPTIONS, SOURCES
-from credro.methods import METHODS
+from credro.methods import CHOICES, METHODS
 from credro.nets import NETS
 from credro.training.recipe import PRESETS
 
 TOPICS = {
     "methods": METHODS,
+    "choices": [f"{what}={kind}" for what, (kinds, _) in CHOICES.items() for kind in kinds],
     "nets": NETS,
     "data": SOURCES,
     "recipes": ["(default)", *PRESETS],
@@ -26,11 +27,31 @@ def test_text_and_json_name_everything(cli, what):
         assert f"\n{name} " in text
 
 
-def test_methods_tell_rule_readout_reference_and_defaults(cli):
+def test_methods_tell_their_choices_reference_and_defaults(cli):
     rows = {row["name"]: row for row in json.loads(cli("list", "methods", "--json").out)}
-    assert (rows["credro"]["training"], rows["credro"]["readout"]) == ("cvar", "box")
+    table = {
+        "de": ("fresh", "mean", "softmax", "end", "mean"),
+        "credro": ("fresh", "cvar", "softmax", "end", "box"),
+        "crerl": ("biased", "mean", "softmax", "relative_likelihood", "box"),
+        "crede": ("fresh", "cvar", "interval", "end", "averaged_box"),
+    }
+    for name, kinds in table.items():
+        assert tuple(rows[name][what] for what in ("start", "risk", "head", "stop", "readout")) == kinds
     assert rows["credro"]["options"]["delta_g"] == 0.5
+    assert rows["crerl"]["options"]["bias"] == 100
     assert "Lakshminarayanan" in rows["de"]["reference"]
+    text = " ".join(cli("list", "methods").out.split())
+    assert "start biased, risk mean, head softmax, stop relative_likelihood, readout box" in text
+    assert "--set delta_g=0.5 spacing=uniform" in text
+
+
+def test_every_choice_that_is_listed_can_be_set(cli):
+    rows = json.loads(cli("list", "choices", "--json").out)
+    assert {"start=biased", "risk=cvar", "head=interval", "stop=end", "readout=hull"} <= {row["name"] for row in rows}
+    for row in rows:
+        what, _, kind = row["name"].partition("=")
+        chosen = CHOICES[what][0][kind](**row["options"])  # the options with their defaults are all there are
+        assert chosen == CHOICES[what][0][kind]()
 
 
 def test_nets_have_their_published_sizes(cli):

@@ -9,9 +9,8 @@ import torch
 from PIL import Image
 
 import credro
-from credro.cli.rows import write_csv
+from credro.cli._rows import write_csv
 from credro.data import load
-from credro.training.seen import overlap
 from tests.training.common import trained
 
 
@@ -99,7 +98,7 @@ def test_several_inputs_are_told_apart(place, cli):
     assert {"new:0", "digits:499"} <= {r["sample"] for r in table}
 
 
-def test_another_method_of_the_same_rule(place, cli):
+def test_another_method_of_the_same_training(place, cli):
     table = rows(cli("predict", place / "credro", place / "new.npz", "--method", "en-dro").out)
     assert all(r["possible"] == r["label"] for r in table)  # one distribution, one most probable class
     assert cli("predict", place / "credro", place / "new.npz", "--method", "de").code == 1
@@ -147,7 +146,7 @@ def test_no_threshold_is_exit_code_3_with_what_would_help(place, cli):
     assert "even without an error, 29,956 samples are needed, got 495" in never.err
     assert "every row abstains" in never.err
     assert [r["abstain"] for r in rows(never.out)] == ["yes"] * 5
-    reachable = re.search(r"these show --max-error ([\d.]+)", never.err).group(1)
+    reachable = re.search(r"every row abstains; --max-error ([\d.]+) can be shown", never.err).group(1)
     assert cli(*common, "--max-error", reachable).code == 0
 
 
@@ -155,7 +154,7 @@ def test_held_out_samples_must_be_unseen(place, cli, tmp_path):
     """By content, under another name: trained samples are left out with a count, and nothing but them is refused."""
     test, train = load("digits", split="test").subset(range(5, 300)), load("digits", split="train").subset(range(400))
     ensemble = credro.load(place / "credro")
-    found, _ = overlap(ensemble.run, train)
+    found, _ = ensemble.overlap(train)
     for name, parts in {"mixed": (test, train), "old": (train,)}.items():
         x, y = (torch.cat([getattr(p, kind) for p in parts]) for kind in ("samples", "labels"))
         np.savez(tmp_path / f"{name}.npz", x=x[:, 0].numpy(), y=y.numpy())
@@ -222,7 +221,7 @@ def test_images_that_cannot_be_read_are_rows_with_an_error(place, cli, tmp_path)
     assert {r["error"] for r in fine} == {""}  # the column is there whether it is needed or not
 
 
-def test_a_run_that_predicts_numbers(tmp_path, cli):
+def test_a_regression(tmp_path, cli):
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(120, 3, generator=draw)
     ensemble = trained(
@@ -231,7 +230,7 @@ def test_a_run_that_predicts_numbers(tmp_path, cli):
     np.savez(tmp_path / "new.npz", x=x[:6].numpy())
     table = rows(cli("predict", tmp_path / "run", tmp_path / "new.npz", "--abstain-above", 0.5).out)
     assert list(table[0]) == ["sample", "mean", "std", "lower", "upper", "eu", "au", "tu", "abstain"]
-    found = ensemble.predict_numbers(x[:6])
+    found = ensemble.predict_regression(x[:6])
     lower, upper = found.interval(0.9)
     expected = {"mean": found.mean, "std": found.std, "lower": lower, "upper": upper, "eu": found.epistemic}
     for column, values in expected.items():
@@ -240,7 +239,7 @@ def test_a_run_that_predicts_numbers(tmp_path, cli):
     wrong = cli(
         "predict", tmp_path / "run", tmp_path / "new.npz", "--max-error", 0.1, "--held-out", tmp_path / "new.npz"
     )
-    assert (wrong.code, "the run predicts numbers" in wrong.err) == (1, True)
+    assert (wrong.code, "the run is a regression" in wrong.err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_report_on_the_training_set_says_so(place, cli, tmp_path):
     assert said in out.read_text()
 
 
-def test_another_reading_and_place(place, cli, tmp_path):
+def test_another_method_and_place(place, cli, tmp_path):
     out = tmp_path / "deep" / "page.html"
     assert cli("report", place / "de", "--method", "crewra", "--limit", 40, "--out", out).code == 0
     text = out.read_text()
@@ -89,7 +89,7 @@ def test_an_ensemble_of_ones_own(place, cli, tmp_path, monkeypatch):
         (["--probs", "p.npy", "--labels", "y.npy", "--ood", "svhn"], 2, "--ood needs a RUN"),
         (["--probs", "p.npy", "--labels", "y.npy", "--ood-probs", "q.npy"], 2, "--ood-probs takes NAME=FILE.npy"),
         (["{}/de", "--method", "bayes"], 2, "--method must be one of"),
-        (["{}/de", "--method", "credro"], 1, "These read it: de, crewra"),
+        (["{}/de", "--method", "credro"], 1, "These read them: de, crewra"),
         (["{}/de", "--seen", "perhaps"], 2, "--seen must be one of drop, keep, got 'perhaps'"),
         (["{}/de", "--on-error", "ask"], 2, "--on-error must be one of stop, skip, got 'ask'"),
         (["{}/de", "--limit", "0"], 2, "--limit must be at least 1"),
@@ -126,10 +126,10 @@ def test_a_folder_with_a_broken_file_and_a_class_of_its_own(place, cli, tmp_path
     assert "1 file was left out: unreadable." in text
 
 
-def test_a_run_that_predicts_numbers_is_sent_elsewhere(place, cli, tmp_path):
+def test_a_regression_is_sent_elsewhere(place, cli, tmp_path):
     options = ["--net", "mlp", "--members", "2", "--epochs", "1", "--executor", "sequential", "--threads", "1"]
     table = ["--data", place / "table.csv", "--label", "size", "--task", "regress", "--drop", "id,outcome"]
     assert cli("train", *options, *table, "--out", tmp_path / "run").code == 0
     shown = cli("report", tmp_path / "run")
     assert shown.code == 2
-    assert "predicts numbers, and the page is about classes: credro evaluate measures it" in shown.err
+    assert "is a regression, and the page is about classes: credro evaluate measures it" in shown.err

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,11 @@ import pytest
 from PIL import Image
 
 import credro
-from credro.cli.readers import image_size
+from credro.cli._readers import image_size
 from credro.data import limit, load
-from credro.data.spec import Column, DataSpec
+from credro.data.spec import Column
+from credro.methods import CHOICES
+from credro.training.recipe import ALIASES
 from credro.training.run import Run
 from tests.cli.conftest import SGD
 
@@ -30,13 +33,13 @@ def test_calibration_samples_are_not_trained_on(place):
     whole = load("digits", split="train")
     order = limit(len(whole), len(whole), 0)
     run = Run(place / "credro")
-    assert run.config()["data"]["fingerprint"] == whole.subset(order[:-100]).fingerprint()
+    assert run.config().data.fingerprint == whole.subset(order[:-100]).fingerprint()
     held_out = (run.folder / "calibration.json").read_text()
     assert whole.subset(order[-100:]).fingerprint() in held_out
 
 
 def test_a_run_remembers_how_its_data_was_read(place):
-    spec = DataSpec.from_json(Run(place / "table").config()["data"]["spec"])
+    spec = Run(place / "table").config().data.spec
     assert spec.columns == (Column("size"), Column("colour", ("blue", "green", "red")))
     assert (spec.label, spec.source) == ("outcome", str(place / "table.csv"))
 
@@ -59,9 +62,21 @@ def test_another_configuration_is_refused_with_the_difference(place, cli):
         (["--executor", "fast"], "--executor must be one of auto"),
         (["--recipe", "none"], "--recipe must be one of"),
         (["--set", "delta_g"], "--set takes NAME=VALUE, got 'delta_g'"),
-        (["--set", "gamma_ray=1"], "method 'credro' has delta_g"),
+        (["--set", "gamma_ray=1"], "method 'credro' has start, risk, head, stop, readout, delta, delta_g"),
+        (["--set", "delta_gg=1"], "did you mean 'delta_g'?"),
+        (["--set", "bias=50"], "method 'credro' has no option 'bias'"),  # a fresh start has none
+        (
+            ["--set", "start=biassed"],
+            "--set start must be one of fresh, biased, got 'biassed' (did you mean 'biased'?)",
+        ),
+        (["--set", "head.norm=layer"], "--set head.norm must be one of none, batch, got 'layer'"),
+        (["--set", "start.norm=batch"], "start 'fresh' has no option 'norm'"),
+        (["--set", "readout=averaged_box"], "reads bounds of the members, and head 'softmax' gives probabilities"),
+        (["--set", "head=gaussian", "--set", "start=biased"], "regression has none"),
         (["--set", "delta_g=2"], "delta_g must lie in (0, 1], got 2"),
-        (["--set", "optimizer=magic"], "optimizer must be one of sgd"),
+        (["--set", "optimizer=magic"], "--set optimizer must be one of sgd"),
+        (["--lr", "-1"], "--lr must be positive and finite, got -1"),
+        (["--set", "lr=-1"], "--set lr must be positive and finite, got -1"),
         (["--set", "optimiser=magic"], "optimizer must be one of sgd"),
         (["--members", "0"], "--members must be at least 1, got 0"),
         (["--workers", "0"], "--workers must be at least 1, got 0"),
@@ -82,6 +97,37 @@ def test_wrong_options_are_one_line_and_code_2(cli, tmp_path, arguments, message
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("method", "pairs", "changes"),
+    [
+        (
+            "credro",
+            ["start=biased", "head.norm=batch", "delta_g=0.7"],
+            {"start": "biased", "norm": "batch", "delta_g": 0.7},
+        ),
+        ("crerl", ["stop.alpha=0.5", "bias=20", "risk=cvar"], {"alpha": 0.5, "bias": 20.0, "risk": "cvar"}),
+        ("de", ["head=interval", "readout=averaged_box"], {"head": "interval", "readout": "averaged_box"}),
+    ],
+)
+def test_any_combination_of_choices_is_trained_evaluated_and_read(cli, tmp_path, method, pairs, changes):
+    given = [word for pair in [*pairs, "clip=1"] for word in ("--set", pair)]
+    shown = cli("train", "--data", "digits", "--net", "mlp", "--members", 2, "--epochs", 1, "--method", method, *given,
+                "--executor", "sequential", "--threads", 1, "--out", tmp_path / "run")  # fmt: skip
+    assert shown.code == 0, shown.err
+    config = Run(tmp_path / "run").config()
+    wanted = credro.methods.make(method, **changes)
+    assert (config.trained_by, config.recipe.clip) == (wanted, 1)
+    [found] = json.loads(cli("evaluate", tmp_path / "run", "--methods", wanted.name, "--limit", 50, "--json", "-").out)
+    assert [result["method"] for result in found["results"]] == [wanted.name]
+    assert cli("predict", tmp_path / "run", "digits", "--split", "test").code == 0
+
+
+def test_only_the_seed_is_of_the_recipe_and_of_a_method():
+    """So that ``--set`` has nothing to choose elsewhere; the recipe's has an option of its own, ``--seed``."""
+    options = {o for kinds, _ in CHOICES.values() for kind in kinds.values() for o in kind().options()}
+    assert options & {*(f.name for f in fields(credro.Recipe)), *ALIASES, *CHOICES} == {"seed"}
+
+
 def test_a_table_says_in_options_what_to_do(place, cli, tmp_path):
     times = pd.DataFrame({"when": ["2020-01-02", "2021-03-04"] * 10, "size": range(5, 25), "outcome": ["a", "b"] * 10})
     times.to_csv(tmp_path / "times.csv", index=False)
@@ -92,16 +138,27 @@ def test_a_table_says_in_options_what_to_do(place, cli, tmp_path):
     assert "--label must be given" in shown.err
 
 
-def test_numbers_are_not_taken_for_classes(cli, tmp_path):
+def test_real_numbers_are_not_taken_for_classes(place, cli, tmp_path):
     (tmp_path / "prices.csv").write_text("rooms,price\n" + "".join(f"{i % 5},{i + 0.5}\n" for i in range(20)))
     common = ("train", "--data", tmp_path / "prices.csv", "--label", "price", "--epochs", 2, "--members", 2)
     shown = cli(*common, "--executor", "sequential", "--threads", 1, "--out", tmp_path / "run")
     assert shown.code == 0
     assert credro.load(tmp_path / "run").classes == ()
-    assert Run(tmp_path / "run").config()["recipe"]["loss"] == "gaussian_nll"
+    assert Run(tmp_path / "run").config().recipe.loss == "gaussian_nll"
+    both = cli("evaluate", tmp_path / "run", place / "de")
+    assert (both.code, "of both kinds" in both.err) == (2, True)
     shown = cli(*common, "--method", "crede", "--out", tmp_path / "other")
     assert shown.code == 1
-    assert "method 'crede' is for classes; these predict numbers" in shown.err
+    assert "method 'crede' is for classes; these do regression" in shown.err
+
+
+def test_a_network_that_does_not_take_the_samples_is_refused_with_another(place, cli, tmp_path):
+    for data, net, remedy in (("digits", "resnet18-imagenet", "--size"), (place / "table.csv", "cnn", "--net table")):
+        label = [] if data == "digits" else ["--label", "outcome", "--drop", "id"]
+        shown = cli("train", "--data", data, *label, "--net", net, "--out", tmp_path / "run")
+        assert shown.code == 1
+        assert f"--net {net} does not take samples of shape" in shown.err
+        assert remedy in shown.err
 
 
 def test_own_photographs_from_training_to_labels(cli, tmp_path):
@@ -118,10 +175,10 @@ def test_own_photographs_from_training_to_labels(cli, tmp_path):
     assert cli(*common, "--size", "8", "--epochs", 20, "--out", tmp_path / "run").code == 0
     [found] = json.loads(cli("evaluate", tmp_path / "run", "--ood", tmp_path / "photos", "--json", "-").out)
     assert (found["samples"], found["ood"]) == (4, {"photos": 4})
-    assert found["lines"][0]["accuracy"] == 1
+    assert found["results"][0]["accuracy"] == 1
     rows = csv.DictReader(io.StringIO(cli("predict", tmp_path / "run", tmp_path / "photos", "--split", "test").out))
     assert [row["label"] for row in rows] == ["dark", "dark", "light", "light"]
 
 
 def test_size():
-    assert (image_size(None), image_size("64"), image_size("48x64")) == (None, (64, 64), (48, 64))
+    assert (image_size("64"), image_size("48x64")) == ((64, 64), (48, 64))

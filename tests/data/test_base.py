@@ -18,7 +18,6 @@ from torch.utils.data import (
 from credro.data import Data, as_data, to_float
 from credro.data.adapt import as_data_of
 from credro.data.base import content_of
-from tests.data.layouts import images, write_image
 
 X = torch.arange(10 * 12, dtype=torch.uint8).view(10, 3, 2, 2)
 Y = torch.arange(10) % 4
@@ -98,15 +97,6 @@ def test_fingerprint_changes_with_content(data):
     }
     assert len(prints) == 4
     assert data.fingerprint() == data.subset(range(10)).fingerprint()
-
-
-def test_fingerprint_of_files(tmp_path):
-    paths = tuple(write_image(tmp_path / "a" / f"{i}.png", images(1, 4, 4, seed=i)[0]) for i in range(2))
-    one = Data("x", Doubled(), Y[:2], (3, 2, 2), paths=paths)
-    before = one.fingerprint()
-    assert before == one.fingerprint()
-    write_image(paths[0], images(1, 9, 9)[0])
-    assert one.fingerprint() != before
 
 
 def test_to_float():

@@ -17,9 +17,9 @@ import credro.data.corruptions as corruptions
 from credro.data import load
 from credro.data.base import Data
 from credro.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt, corrupt_data
-from credro.data.corruptions.noise import _poisson_table
-from credro.data.corruptions.tools import Draws, convolve, enlarge, motion_kernel, sample, to_bytes
-from credro.data.corruptions.weather import crystals, plasma
+from credro.data.corruptions._noise import _poisson_table
+from credro.data.corruptions._tools import Draws, convolve, enlarge, motion_kernel, sample, to_bytes
+from credro.data.corruptions._weather import crystals, plasma
 from tests.data.layouts import images, write_image
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +115,7 @@ def test_grey_images_are_treated_as_grey_colour_ones(name):
 
 def test_errors_say_what_is_allowed():
     x = noise_images(2, 3, 8, 8)
-    with pytest.raises(ValueError, match=r"name must be one of gaussian_noise, .*; got 'rain'"):
+    with pytest.raises(ValueError, match=r"name must be one of gaussian_noise, .*, got 'rain'"):
         corrupt(x, "rain", 1)
     with pytest.raises(ValueError, match="severity must be 1, 2, 3, 4 or 5, got 6"):
         corrupt(x, "fog", 6)

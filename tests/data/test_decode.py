@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from credro.data import DataError
-from credro.data.readers.decode import eight_bits, open_image, read_header, to_array
+from credro.data.readers._decode import eight_bits, open_image, read_header, to_array
 from credro.data.readers.images import ImageFiles, pil_data, read_images
 from tests.data.layouts import chw, images
 
@@ -325,5 +325,5 @@ def test_reading_for_prediction_skips_or_lists(tmp_path):
     none, bad = read_images(mixed[1:3], (3, 8, 8), on_error="skip")
     assert (len(none), len(bad), none.samples.shape) == (0, 2, (0, 3, 8, 8))
     assert len(read_images([], (3, 8, 8))[0]) == 0
-    with pytest.raises(ValueError, match="on_error must be one of 'stop', 'skip', got 'ignore'"):
+    with pytest.raises(ValueError, match="on_error must be one of stop, skip, got 'ignore'"):
         read_images(good, (3, 8, 8), on_error="ignore")

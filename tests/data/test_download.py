@@ -184,6 +184,21 @@ def test_malicious_archive_writes_nothing(server, tmp_path, members):
     assert leftovers(tmp_path) == ["deep", "root", "set.tar.gz"]
 
 
+def test_without_a_filter_nothing_is_unpacked(server, tmp_path, monkeypatch):
+    monkeypatch.delattr(tarfile, "data_filter")
+    with pytest.raises(DownloadError, match=r"is not unpacked: .* Python 3\.10\.12"):
+        get("own", tmp_path, source=archive(server, {"set/a": b"1"}))
+    assert leftovers(tmp_path) == ["set.tar.gz"]
+
+
+def test_owners_and_modes_of_an_archive_are_not_taken(server, tmp_path):
+    odd = tarfile.TarInfo("set/a")
+    odd.mode, odd.uid = 0o4777, 12345
+    (path,) = get("own", tmp_path, source=archive(server, {"set/a": odd}))
+    assert (path / "a").stat().st_mode & 0o7022 == 0  # nothing set, nobody else may write
+    assert (path / "a").stat().st_uid == tmp_path.stat().st_uid
+
+
 def test_broken_archives(server, tmp_path):
     server.files["/set.tar.gz"] = archive(server, {"set/a": bytes(9999)}) and server.files["/set.tar.gz"][:60]
     cut = server.files["/set.tar.gz"]
@@ -219,7 +234,9 @@ def test_sets_that_are_not_fetched(name, message, tmp_path):
 
 
 def test_unknown_set(tmp_path):
-    with pytest.raises(ValueError, match=r"name must be one of cifar10, .*; got 'cifar11'"):
+    with pytest.raises(
+        ValueError, match=r"name must be one of cifar10, .*, got 'cifar11' \(did you mean 'cifar10'\?\)"
+    ):
         get("cifar11", tmp_path)
 
 

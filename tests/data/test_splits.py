@@ -19,16 +19,16 @@ def partition(a, b, n):
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=200), SHARES, SEEDS, st.booleans())
-def test_split_is_exact_in_total_and_within_one_per_class(labels, share, seed, stratify):
+def test_split_is_exact_in_total_and_within_one_per_class(labels, fraction, seed, stratify):
     n = len(labels)
-    assume(0 < round(share * n) < n)
+    assume(0 < round(fraction * n) < n)
     y = torch.tensor(labels)
-    a, b = split(y, share, seed=seed, stratify=stratify)
+    a, b = split(y, fraction, seed=seed, stratify=stratify)
     partition(a, b, n)
-    assert len(a) == round(share * n)
+    assert len(a) == round(fraction * n)
     if stratify:
         for c in set(labels):
-            assert abs((y[a] == c).sum().item() - share * labels.count(c)) < 1 + 1e-5
+            assert abs((y[a] == c).sum().item() - fraction * labels.count(c)) < 1 + 1e-5
 
 
 def test_split_takes_every_sample_equally_often():
@@ -54,11 +54,11 @@ def test_exact_shares_do_not_suffer_from_floats():
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=120), SHARES, SEEDS, st.booleans())
-def test_groups_never_leak(groups, share, seed, with_labels):
+def test_groups_never_leak(groups, fraction, seed, with_labels):
     assume(len(set(groups)) > 1)
     g = torch.tensor(groups)
     labels = torch.randint(0, 3, (len(g),), generator=torch.Generator().manual_seed(seed)) if with_labels else None
-    a, b = split_groups(g, share, seed=seed, labels=labels)
+    a, b = split_groups(g, fraction, seed=seed, labels=labels)
     partition(a, b, len(g))
     assert len(a)
     assert len(b)
@@ -67,7 +67,7 @@ def test_groups_never_leak(groups, share, seed, with_labels):
         sizes = torch.bincount(g)
         # Half the largest group; or a side that had to be given something holds, or lacks, one smallest group.
         bound = max(sizes.max() / 2, sizes[sizes > 0].min())
-        assert abs(len(a) - share * len(g)) <= bound + 1e-6
+        assert abs(len(a) - fraction * len(g)) <= bound + 1e-6
 
 
 def test_group_labels_are_balanced():
@@ -98,12 +98,12 @@ def test_limit_is_a_part_of_one_shuffle():
         limit(50, 51, seed=0)
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.5, 1.5, float("nan")])
-def test_share_out_of_range(share):
-    with pytest.raises(ValueError, match=r"share must lie in \(0, 1\)"):
-        split(torch.arange(10), share, seed=0)
-    with pytest.raises(ValueError, match=r"share must lie in \(0, 1\)"):
-        split_groups(torch.arange(10), share, seed=0)
+@pytest.mark.parametrize("fraction", [0, 1, -0.5, 1.5, float("nan")])
+def test_share_out_of_range(fraction):
+    with pytest.raises(ValueError, match=r"fraction must lie in \(0, 1\)"):
+        split(torch.arange(10), fraction, seed=0)
+    with pytest.raises(ValueError, match=r"fraction must lie in \(0, 1\)"):
+        split_groups(torch.arange(10), fraction, seed=0)
 
 
 def test_other_errors():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from credro.data import DataError
-from credro.data.unpickle import ADMITTED, UnsafePickleError, read_pickle
+from credro.data.readers._unpickle import ADMITTED, UnsafePickleError, read_pickle
 
 
 @pytest.fixture

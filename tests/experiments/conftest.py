@@ -2,10 +2,10 @@
 
 import pytest
 
-from credro.experiments import WORLDS, World
+from credro.experiments import BENCHMARKS, Benchmark
 from credro.training.recipe import Recipe
 
-TINY = World(
+TINY = Benchmark(
     "tiny",
     "fashion-mini",
     "mlp",
@@ -21,5 +21,5 @@ TINY = World(
 
 @pytest.fixture
 def tiny(monkeypatch):
-    monkeypatch.setitem(WORLDS, "tiny", TINY)
+    monkeypatch.setitem(BENCHMARKS, "tiny", TINY)
     return TINY

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from credro._records import RecordError
+from credro.experiments._paper import Asked, PaperTable, paper_value
+
 REPO = Path(__file__).resolve().parents[2]
 VALUES = REPO / "src/credro/experiments/paper_values.json"
 PAPER = REPO.parent / "shared/paper/credro.tex"
@@ -145,7 +148,7 @@ def meaning(text: str, head: str) -> Row:
     raise AssertionError(f"what does {text!r} stand for?")
 
 
-Cell = tuple[Row, str, "str | None"]  # which cell it is, its mean and its deviation as printed
+Cell = tuple[Row, str, "str | None"]  # which cell it is, its mean and standard deviation as printed
 
 
 def printed(label: str, setting: Row) -> list[Cell]:
@@ -228,3 +231,29 @@ def test_sizes_hold_the_hull_of_sets() -> None:
     """The table of sets is the second one by ensemble size: all its hull scores stand under ``sizes`` too."""
     sizes, sets = ({identity(r) for r in BOOK[name]["rows"] if r["measure"] == "auroc"} for name in ("sizes", "sets"))
     assert sets < sizes
+
+
+# --- as the library reads it -------------------------------------------------------------------------------------
+
+
+def test_a_wrong_value_is_named() -> None:
+    """Values are checked when they are read: an error says which row and which field."""
+    rows = BOOK["main"]["rows"]
+    assert len(PaperTable.from_json(BOOK["main"], VALUES, "main").rows) == len(rows)
+    for key, value, field in (("mean", "97.4", "main.rows[1].mean"), ("measured", 1, "main.rows[1].measured")):
+        broken = {**BOOK["main"], "rows": [rows[0], {**rows[1], key: value}]}
+        with pytest.raises(RecordError) as error:
+            PaperTable.from_json(broken, VALUES, "main")
+        assert error.value.field == field
+
+
+def test_values_are_found_by_what_they_are_of() -> None:
+    """By hand from the paper: Tab: MainComparison, Tab: DeltaComparison and the three runs of Tab: CIFAR10PIL."""
+    assert paper_value("main", "credro", Asked("auroc", "svhn")) == 97.4
+    by_level = [row["mean"] for row in BOOK["delta"]["rows"] if (row["delta_g"], row["set"]) == (0.7, "svhn")]
+    assert [paper_value("delta", "credro", Asked("auroc", "svhn"), options={"delta_g": 0.7})] == by_level
+    assert paper_value("delta", "credro", Asked("auroc", "svhn")) is None  # one for each delta_G
+    lengths = [r["mean"] for r in BOOK["tightness"]["rows"] if (r["method"], r["measure"]) == ("credro", "pil")]
+    assert len(lengths) == 3
+    assert paper_value("tightness", "credro", Asked("pil")) == pytest.approx(sum(lengths) / 3)
+    assert paper_value("nothing", "credro", Asked("auroc")) is None

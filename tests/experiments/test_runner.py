@@ -16,14 +16,15 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 import credro
-from credro.experiments import EXPERIMENTS, reproduce
-from credro.experiments.claims import paper_difference
-from credro.experiments.layouts import _paper_of
-from credro.experiments.readings import load_reading
-from credro.experiments.results import Results
-from credro.experiments.spec import cells
-from credro.experiments.tables import Number
+from credro._names import UnknownName
+from credro.experiments import BENCHMARKS, EXPERIMENTS, reproduce
+from credro.experiments._paper import Asked, paper_value
+from credro.experiments._table import Number
+from credro.experiments.spec import CLAIMS
+from credro.experiments.tables import paper_difference
 from credro.methods import METHODS
+from credro.training.files import read_tensors
+from tests.experiments.conftest import TINY
 
 QUIET = {"say": lambda text: None, "progress": "none", "executor": "sequential"}
 
@@ -32,32 +33,41 @@ def weights(out: Path) -> dict[str, float]:
     return {str(p.relative_to(out)): p.stat().st_mtime_ns for p in out.rglob("weights.safetensors")}
 
 
+def run_of(out: Path, name: str) -> Path:
+    """The one run whose readable name this is."""
+    (found,) = (out / "runs").glob(f"{name}-????????")
+    return found
+
+
+def eu_of(out: Path, run: str, method: str) -> dict[str, torch.Tensor]:
+    """EU by set, from the kept file itself; results with SLSQP's beside it have the same."""
+    path = min((out / "results" / run_of(out, run).name).glob(f"{method}-????????.safetensors"))
+    return {k.removeprefix("eu/"): v for k, v in read_tensors(path)[0].items() if k.startswith("eu/")}
+
+
 def refuse(*args, **kwargs):
     raise AssertionError("nothing may be trained or loaded")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The main experiment, once, in a tiny world."""
-    from credro.experiments import WORLDS
-    from tests.experiments.conftest import TINY
-
+    """The main experiment, once, on a tiny benchmark."""
     out = tmp_path_factory.mktemp("main")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(WORLDS, "tiny", TINY)
+        patch.setitem(BENCHMARKS, "tiny", TINY)
         tables = reproduce("main", "tiny", out=out, **QUIET)
     return out, tables
 
 
 def test_auroc_is_what_scikit_learn_says_of_the_networks_themselves(finished, tiny):
-    """From the weights alone: mutual information by hand, scikit-learn's AUROC, mean and deviation by NumPy."""
+    """From the weights alone: mutual information by hand, AUROC by scikit-learn, the rest by NumPy."""
     out, tables = finished
     sets = tiny.load()
     scores = []
     for run in range(2):
-        ensemble = credro.load(out / "runs" / f"tiny_erm_m3_run{run}")
+        ensemble = credro.load(run_of(out, f"tiny_mean_m3_run{run}"))
         eu = {}
-        for name, data in {"test": sets.test, **{k: read() for k, read in sets.ood.items()}}.items():
+        for name, data in {"test": sets.test, **{k: ood.read() for k, ood in sets.ood.items()}}.items():
             with torch.no_grad():
                 x = ensemble.inputs(data.batch(torch.arange(len(data))))
                 p = torch.stack([net(x).softmax(-1) for net in ensemble.nets]).double().numpy()
@@ -66,14 +76,14 @@ def test_auroc_is_what_scikit_learn_says_of_the_networks_themselves(finished, ti
         truth = np.r_[np.zeros(len(eu["test"])), np.ones(len(eu["fashion-mini-letters"]))]
         scores.append(100 * roc_auc_score(truth, np.r_[eu["test"], eu["fashion-mini-letters"]]))
     row = next(r for r in tables[0].rows if r[:2] == ("DE", "plain"))
-    number = row[tables[0].columns.index("fashion-mini-letters")]
+    number = row[tables[0].columns.index("notMNIST")]
     assert number.mean == pytest.approx(np.mean(scores), abs=1e-4)
     assert number.std == pytest.approx(np.std(scores, ddof=1), abs=1e-3)
 
 
 def test_every_method_has_a_plain_and_a_calibrated_row(finished, tiny):
     _, tables = finished
-    assert tables[0].columns == ("method", "as", *tiny.ood, "mean")
+    assert tables[0].columns == ("method", "as", "notMNIST", "digits", "mean")
     assert len(tables[0].rows) == 2 * len(METHODS)
     plain, calibrated = (
         next(r for r in tables[0].rows if r[:2] == ("CreDRO", kind))[-1].mean for kind in ("plain", "calibrated")
@@ -87,10 +97,10 @@ def test_claims_compare_methods_within_a_run(finished):
     found = []
     for run in range(2):
         scores = []
-        for rule, method in (("cvar", "credro"), ("erm", "crewra")):
-            eu = load_reading(out / "readings" / f"tiny_{rule}_m3_run{run}" / "strangers" / f"{method}.safetensors").eu
-            strange = [np.r_[eu["test"], eu[name]] for name in eu if name != "test"]
-            scores.append(np.mean([roc_auc_score(np.arange(len(s)) >= 120, s) for s in strange]))
+        for risk, method in (("cvar", "credro"), ("mean", "crewra")):
+            eu = eu_of(out, f"tiny_{risk}_m3_run{run}", method)
+            both = [np.r_[eu["test"], eu[name]] for name in eu if name != "test"]
+            scores.append(np.mean([roc_auc_score(np.arange(len(s)) >= 120, s) for s in both]))
         found.append(100 * (scores[0] - scores[1]))
     rows = next(t for t in tables if t.name == "claims").rows
     row = next(r for r in rows if r[1:3] == ("CreDRO − CreWra", "plain"))
@@ -99,16 +109,17 @@ def test_claims_compare_methods_within_a_run(finished):
     assert row[4] == f"{sum(d > 0 for d in found)} of 2"
 
 
-def test_members_are_shared_between_rules_and_read_outs(finished):
+def test_equal_members_are_trained_once(finished):
     """CreDRO's last member and CreRL's first are a deep ensemble's: one file, not trained again."""
     out, _ = finished
-    runs = out / "runs"
-    assert len(list(runs.iterdir())) == 2 * 6  # six training rules, two runs
-    for here, there, member in (("cvar", "erm", 2), ("relative_likelihood", "erm", 0)):
-        a, b = (runs / f"tiny_{r}_m3_run0" / "members" / f"{member:02d}" for r in (here, there))
+    assert len(list((out / "runs").iterdir())) == 2 * 6  # ten methods are trained in six ways, in two runs
+    plain = run_of(out, "tiny_mean_m3_run0")
+    for name, member in (("tiny_cvar_m3_run0", 2), ("tiny_biased-mean-relative_likelihood_m3_run0", 0)):
+        a, b = (run / "members" / f"{member:02d}" for run in (run_of(out, name), plain))
         assert (a / "weights.safetensors").samefile(b / "weights.safetensors")
-        assert json.loads((a / "done.json").read_text())["trained_in"] == "tiny_erm_m3_run0"
-    assert json.loads((runs / "tiny_cvar_m3_run0/members/02/done.json").read_text())["delta"] == 1.0
+        assert json.loads((a / "done.json").read_text())["trained_in"] == plain.name
+    record = json.loads((run_of(out, "tiny_cvar_m3_run0") / "members/02/done.json").read_text())
+    assert record["traits"]["delta"] == 1.0
 
 
 def test_again_trains_nothing_and_needs_no_network(finished, tiny, monkeypatch):
@@ -132,7 +143,7 @@ def test_another_experiment_uses_what_is_there(finished, tiny):
 
 @pytest.mark.parametrize("name", ["sizes", "delta", "spacing", "noise", "exact", "tightness", "regimes"])
 def test_every_experiment_runs(name, finished, tiny, monkeypatch):
-    """In the tiny world, with fewer variants: a table in four formats, and figures where there are any."""
+    """On the tiny benchmark, with fewer variants: a table in four formats, and figures where there are any."""
     out, _ = finished
     whole = EXPERIMENTS[name]
     few = whole.variants[:1] + whole.variants[-1:] if name != "regimes" else whole.variants
@@ -149,8 +160,8 @@ def test_every_experiment_runs(name, finished, tiny, monkeypatch):
         assert all(len(row) == len(table.columns) for row in table.rows)
         numbers = [entry for row in table.rows for entry in row if isinstance(entry, Number)]
         assert numbers
-        assert all(math.isfinite(number.mean) for number in numbers)  # those that main has read are found as well
-    assert bool(list(folder.glob("*.png"))) == any("figure" in x or "densities" in x for x in whole.layouts)
+        assert all(math.isfinite(number.mean) for number in numbers)  # those that main has measured are found as well
+    assert bool(list(folder.glob("*.png"))) == bool(whole.figures)
     monkeypatch.setattr("credro.experiments.runner.fit", refuse)
     assert str(reproduce(name, "tiny", runs=1, out=out, **QUIET)) == str(tables)  # as text: NaN differs from itself
 
@@ -163,59 +174,47 @@ def test_members_under_noise_are_those_of_the_noisy_run(finished, tiny, monkeypa
     assert [row[:2] for row in table.rows] == [
         (f"noise {r}", m) for r in ("0%", "10%", "20%") for m in ("DE", "CreDRO")
     ]
-    test = tiny.load(ood=False).test
-    probs = credro.load(out / "runs" / "tiny_cvar_noise-0.2_m3_run0").predict(test).probs
+    test = tiny.load().test
+    probs = credro.load(run_of(out, "tiny_cvar_noise-0.2_m3_run0")).predict(test).probs
     right = (torch.as_tensor(probs).argmax(-1) == test.labels).double().mean(1) * 100
     assert [entry.mean for entry in table.rows[-1][2:5]] == pytest.approx(right.tolist())
 
 
 def test_the_papers_members_under_noise_stand_beside_ours():
     """Tab: AccLabelNoise, CreDRO's third member at 20 % noise: 0.851."""
-    experiment = EXPERIMENTS["noise"]
-    results = Results(experiment, "fashion", [])
-    keys = {"method": "credro", "measure": "member_accuracy", "member": 2, "members": 5}
-    assert [_paper_of(results, variant, **keys) for variant in experiment.variants] == [None, 0.905, 0.851]
+    asked = Asked("member_accuracy", members=5, member=2, scale=100)
+    found = [paper_value("noise", "credro", asked, noise=v.noise) for v in EXPERIMENTS["noise"].variants]
+    assert found[0] is None
+    assert found[1:] == pytest.approx([90.5, 85.1])
 
 
 def test_the_papers_differences_are_those_of_its_tables():
     """By hand from Tab: NoiseComparison, 10 %: CreDRO 88.92 and CreRAM 86.44 on average over the five sets."""
-    by_rate = [paper_difference("credro", "creram", variant) for variant in EXPERIMENTS["noise"].variants]
-    assert by_rate[:2] == [None, 2.5]
-    assert paper_difference("credro", "crewra", EXPERIMENTS["sizes"].variants[0]) == 1.4
+    by_pair = {(c.better, c.other): c for c in CLAIMS}
+    random = [paper_difference(by_pair["credro", "creram"], v) for v in EXPERIMENTS["noise"].variants]
+    assert random[:2] == [None, 2.5]
+    assert paper_difference(by_pair["credro", "crewra"], EXPERIMENTS["sizes"].variants[0]) == 1.4
 
 
 def test_noise_replaces_the_labels_it_says(tiny):
-    clean, noisy = tiny.load(ood=False).train, tiny.load(noise=0.25, seed=1, ood=False).train
+    clean, noisy = tiny.load().train, tiny.load(noise=0.25, seed=1).train
     assert int((clean.labels != noisy.labels).sum()) == round(0.25 * 160)
     assert torch.equal(clean.samples, noisy.samples)
 
 
 def test_held_out_data_is_neither_trained_nor_tested_on(tiny):
-    sets = tiny.load(ood=False)
+    sets = tiny.load()
     rows = [{t.numpy().tobytes() for t in part.samples} for part in (sets.train, sets.held_out, sets.test)]
     assert [len(part) for part in (sets.train, sets.held_out, sets.test)] == [160, 80, 120]
     assert not rows[0] & rows[1]
     assert not rows[0] & rows[2]
 
 
-def test_cells_with_equal_keys_are_equal(tiny):
-    """A folder's name must say everything that decides what is trained in it."""
-    seen: dict[str, object] = {}
-    for experiment in EXPERIMENTS.values():
-        for preset in ("fashion", "cpu", "paper"):
-            for cell in cells(experiment, preset, 2):
-                what = (
-                    cell.world.data, cell.world.net, cell.world.recipe, cell.world.samples, cell.world.held_out,
-                    cell.world.groups, cell.world.train_groups, cell.variant.noise, cell.seed, cell.members,
-                    cell.methods[0].rule,
-                )  # fmt: skip
-                assert seen.setdefault(f"{cell.key}", what) == what
-
-
 def test_wrong_names_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="experiment must be one of main"):
+    with pytest.raises(UnknownName, match="did you mean 'main'") as wrong:
         reproduce("mian", out=tmp_path)
-    with pytest.raises(ValueError, match="preset must be one of fashion, cpu, paper, got 'gpu'"):
+    assert wrong.value.argument == "experiment"
+    with pytest.raises(ValueError, match="preset must be one of fashion, cpu, paper, demo, got 'gpu'"):
         reproduce("main", "gpu", out=tmp_path)
     with pytest.raises(ValueError, match="runs must be at least 1, got 0"):
         reproduce("main", runs=0, out=tmp_path)
@@ -223,10 +222,10 @@ def test_wrong_names_are_refused(tmp_path):
 
 SCRIPT = """
 import sys
-from credro.experiments import WORLDS, reproduce
+from credro.experiments import BENCHMARKS, reproduce
 from tests.experiments.conftest import TINY
 if __name__ == "__main__":
-    WORLDS["tiny"] = TINY
+    BENCHMARKS["tiny"] = TINY
     reproduce("main", "tiny", runs=1, out=sys.argv[1], progress="none", executor="sequential", say=lambda t: None)
 """
 
@@ -257,8 +256,5 @@ def test_killed_and_started_again_it_trains_nothing_twice(tmp_path, finished):
     for path in (tmp_path / "out" / "runs").rglob("weights.safetensors"):
         other = done / path.relative_to(tmp_path / "out")
         assert path.read_bytes() == other.read_bytes()
-    ours, theirs = (
-        load_reading(base / "readings/tiny_cvar_m3_run0/strangers/credro.safetensors")
-        for base in (tmp_path / "out", done)
-    )
-    assert torch.equal(ours.eu["test"], theirs.eu["test"])
+    ours, theirs = (eu_of(base, "tiny_cvar_m3_run0", "credro") for base in (tmp_path / "out", done))
+    assert torch.equal(ours["test"], theirs["test"])

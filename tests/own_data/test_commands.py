@@ -37,7 +37,7 @@ def place(tmp_path_factory):
 @pytest.mark.parametrize(("name", "file", "classes"), [("xray", "xray.npz", 2), ("wine", "wine.csv", 3)])
 def test_training_takes_the_training_split(place, name, file, classes):
     ens = credro.load(place / name)
-    assert ens.run.config()["data"]["samples"] == 60
+    assert ens.run.config().data.samples == 60
     assert len(ens.classes) == classes
     assert ens.spec.split == "train"
     whole = credro.data.load(place / file, split="all", **({"label": "quality"} if file == "wine.csv" else {}))
@@ -66,7 +66,7 @@ def test_what_is_evaluated_was_not_trained_on(place, cli, tmp_path, name):
     assert shown.code == 0
     [result] = json.loads((tmp_path / "e.json").read_text())
     assert result["samples"] == 100  # the test split
-    assert result["lines"][0]["accuracy"] < 0.75  # labels are noise: only what was trained on can be known
+    assert result["results"][0]["accuracy"] < 0.75  # labels are noise: only what was trained on can be known
     seen = cli("evaluate", place / name, "--split", "train")
     assert seen.code == 1
     assert "60 of 60 samples were trained on" in seen.err
@@ -205,7 +205,7 @@ def test_force_starts_anew_and_removes_nothing_but_a_run(place, cli, tmp_path):
     assert cli(*again, "--epochs", 1).code == 0
     assert cli(*again, "--epochs", 2).code == 1
     assert cli(*again, "--epochs", 2, "--force").code == 0
-    assert credro.load(tmp_path / "w").run.config()["recipe"]["epochs"] == 2
+    assert credro.load(tmp_path / "w").run.config().recipe.epochs == 2
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     shown = cli(*again[:-1], tmp_path / "thesis", "--force")
@@ -231,7 +231,7 @@ def test_a_part_is_kept_aside_for_evaluation(place, cli, tmp_path):
     assert json.loads(evaluated.out)[0]["samples"] == len(rest)
 
 
-def test_numbers_on_the_command_line(cli, tmp_path):
+def test_regression_on_the_command_line(cli, tmp_path):
     x = RNG.normal(size=300)
     pd.DataFrame({"x": x, "price": (3 * x + RNG.normal(size=300) * 0.1).round(2)}).to_csv(
         tmp_path / "p.csv", index=False

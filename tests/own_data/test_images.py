@@ -9,7 +9,7 @@ from PIL import Image
 
 from credro.data import DataError, UnknownSplit, load
 from credro.data.errors import BadFiles
-from credro.data.readers import images as images_module
+from credro.data.readers import _files as files_module
 from credro.data.spec import DataSpec
 from tests.data.layouts import images, write_image
 
@@ -186,7 +186,7 @@ class TestClasses:
             assert label == {"cat": 2, "dog": 1}.get(path.parent.name, -1)
         assert "6 samples of 3 classes that the run does not know: Dog , eel, fox" in data.notes
         assert "'Dog ' is unknown, but 'dog' is known" in data.notes
-        with pytest.raises(ValueError, match="unknown must be one of 'error', 'ood', got 'drop'"):
+        with pytest.raises(ValueError, match="unknown must be one of error, ood, got 'drop'"):
             load(tmp_path, classes=known, unknown="drop")
 
     def test_only_unknown_classes(self, tmp_path):
@@ -379,7 +379,7 @@ class TestImages:
         fill_all(tmp_path, "cat", "dog")
         decoded = []
         monkeypatch.setattr(
-            images_module, "open_image", lambda p, f=images_module.open_image: (decoded.append(p), f(p))[1]
+            files_module, "open_image", lambda p, f=files_module.open_image: (decoded.append(p), f(p))[1]
         )
         load(tmp_path)
         assert len(decoded) == 4

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from credro.data import DataError, UnknownSplit, load
-from credro.data.readers import stored
+from credro.data.readers import _stored as stored
 
 RNG = np.random.default_rng(0)
 COUNTS = {"train": 30, "val": 8, "test": 12}
@@ -155,7 +155,7 @@ def test_missing_values_of_an_array(tmp_path):
 def test_how_it_was_read_is_kept(tmp_path):
     path = save(tmp_path, images=np.ones((4, 2)) * np.arange(4)[:, None], kind=[1, 2, 1, 2], columns=["a", "b"])
     spec = load(path, y="kind", missing=(-9,), classes=("1", "2", "3")).spec
-    assert (spec.label, spec.options) == ("kind", {"y": "kind", "missing": (-9,), "classes": ("1", "2", "3")})
+    assert (spec.label, spec.options) == ("kind", {"y": "kind", "missing": [-9], "classes": ["1", "2", "3"]})
     assert [c.name for c in spec.columns] == ["a", "b"]
     assert load(path, **spec.options).classes == ("1", "2", "3")
 

@@ -15,7 +15,7 @@ N, CLASSES = 240, ("<b>cat</b>", "dog", "a bird with a very long name that goes 
 
 
 class Made:
-    """A report of three classes with pictures and two sets of strangers, and what it was made from."""
+    """A report of three classes with pictures and two OOD sets, and what it was made from."""
 
     def __init__(self, folder):
         draw = np.random.default_rng(0)
@@ -24,7 +24,7 @@ class Made:
         scores[:, : N // 3] = 9 * np.eye(3)[self.labels[: N // 3]]  # a third of the members agree: EU ties at 0
         self.probs = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
         far = draw.dirichlet(np.ones(3), (2, 4, 90))
-        self.far = {"near": far[0], "a/long/folder-name_of_strangers": far[1]}
+        self.far = {"near": far[0], "a/long/folder-name_of_an_OOD_set": far[1]}
         pixels = torch.randint(256, (N, 1, 12, 12), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
         data = Data("toys", pixels, torch.from_numpy(self.labels), (1, 12, 12), CLASSES)
         self.path = write_report(folder / "report.html", self.probs, data, ood=self.far, name="toys")

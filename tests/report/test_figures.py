@@ -9,8 +9,8 @@ from PIL import Image
 
 import credro
 from credro.readouts import BoxReadOut
-from credro.report.figures import accuracy_rejection_curves, densities, density, gallery
-from credro.report.style import COLOURS, NAMES
+from credro.report.figures import accuracy_rejection_curves, densities, density, density_panels, gallery
+from credro.report.style import SETS
 
 matplotlib = pytest.importorskip("matplotlib", reason="figures need matplotlib")
 
@@ -70,8 +70,38 @@ def test_three_curves_have_bars_beside_them(tmp_path: Path, monkeypatch: pytest.
     assert [t.get_text() for t in bars.texts] == [f"{curves[m].area:.4f}" for m in curves]  # two tie, and can be read
 
 
-def test_every_method_has_a_colour_and_a_name_of_its_own() -> None:
-    for name in credro.methods.METHODS:
-        assert name in COLOURS
-        assert name in NAMES
-    assert len(set(COLOURS.values())) == len(COLOURS)
+def test_curves_of_methods_without_a_credal_set_are_dashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr("credro.report.figures.save", lambda figure, path: drawn.append(figure) or path)
+    curve = credro.accuracy_rejection(np.arange(10) < 7, np.arange(10) / 10)
+    accuracy_rejection_curves(dict.fromkeys([*credro.methods.METHODS, "nobody's"], curve), tmp_path / "all.png")
+    lines = {line.get_label().partition(" (area")[0]: line for line in drawn[0].axes[0].lines}
+    assert {name for name, line in lines.items() if line.get_linestyle() == "--"} == {"DE", "EN-DRO"}
+    assert lines["CreDRO"].get_color() == credro.methods.colour("credro")
+    assert "nobody's" in lines  # a method that is not in the table has a curve too
+
+
+def test_density_panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven panels in two rows; the shaded set never sets the scale, and colours go on from the start."""
+    drawn = []
+    monkeypatch.setattr("credro.report.figures.save_all", lambda figure, paths: drawn.append(figure) or tuple(paths))
+    draw = np.random.default_rng(0)
+    sets = {"id": draw.exponential(0.001, 500), "far": draw.random(500), "one": np.ones(1)}
+    many = {**sets, **{f"set {i}": draw.random(50) for i in range(7)}}
+    wanted = (tmp_path / "a.png", tmp_path / "a.pdf")
+    assert density_panels([*((f"p{i}", sets) for i in range(6)), ("last", many)], "EU", wanted, fill="id") == wanted
+    axes = drawn[0].axes
+    assert [ax.get_visible() for ax in axes] == [True] * 7 + [False]
+    assert [ax.get_title() for ax in axes[:7]] == [*(f"p{i}" for i in range(6)), "last"]
+    shaded, far = axes[0].lines
+    assert len(axes[0].collections) == 1  # the fill; a set of one value has no density
+    assert axes[0].get_ylim()[1] == pytest.approx(1.3 * far.get_ydata().max())
+    assert shaded.get_ydata().max() > axes[0].get_ylim()[1]
+    assert [line.get_color() for line in axes[6].lines[1:]] == [*SETS, *SETS][:8]
+
+
+def test_density_panels_are_written_to_every_file(tmp_path: Path) -> None:
+    paths = [tmp_path / "sub" / "a.png", tmp_path / "sub" / "a.pdf"]
+    density_panels([("p", {"x": np.arange(9.0), "y": np.arange(5.0)})], "EU", paths)
+    assert inks(paths[0]) > 20
+    assert paths[1].read_bytes().startswith(b"%PDF")

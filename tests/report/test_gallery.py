@@ -18,8 +18,8 @@ from sklearn.metrics import confusion_matrix
 import credro
 from credro.data.base import Data
 from credro.data.spec import Column, DataSpec
-from credro.report.page.numbers import ends, in_turn
-from credro.report.page.samples import as_image, encoded, picture, values
+from credro.report.page._numbers import ends, in_turn
+from credro.report.page._samples import as_image, encoded, picture, values
 from credro.report.page.write import write_report
 from tests.report.test_page import Parsed, ensemble, images, written
 
@@ -152,8 +152,8 @@ def test_the_confusion_matrix_agrees_with_scikit_learn(tmp_path, classes):
         total = counts[k].sum()
         assert (name, samples) == (str(k), str(total))
         for cell, count in zip(cells, counts[k], strict=True):
-            share = 100 * count / total if count else 0
-            wanted = "0" if not count else f"{count}< 1 %" if share < 0.5 else f"{count}{share:.0f} %"
+            part = 100 * count / total if count else 0
+            wanted = "0" if not count else f"{count}< 1 %" if part < 0.5 else f"{count}{part:.0f} %"
             assert cell == wanted
         if total:
             assert float(accuracy) == pytest.approx(100 * counts[k, k] / total, abs=0.06)
@@ -175,14 +175,14 @@ def test_of_many_classes_the_confused_pairs_are_listed(tmp_path):
         assert float(row["Of the class %"]) == pytest.approx(100 * counts[i, j] / (labels == i).sum(), abs=0.06)
 
 
-def test_bars_tell_readings_apart(tmp_path):
+def test_bars_tell_methods_apart(tmp_path):
     probs, labels = ensemble(300)
     far, _ = ensemble(150, seed=5)
     text = written(tmp_path, probs, labels, ood={"far": far})
-    part = text.split('id="readings"')[1]
+    part = text.split('id="methods"')[1]
     found = re.findall(r'<figure class="compared"><figcaption>(.*?)</figcaption>(.*?)</figure>', part)
     assert [title for title, _ in found] == ["Area under accuracy-rejection, by EU", "AUROC of far, by EU"]
-    rows = Parsed(text).records("Every reading of the run")
+    rows = Parsed(text).records("Results of every method")
     for (_, part), column in zip(found, ("AR area", "AUROC far %"), strict=True):
         values = [float(v) for v in re.findall(r'class="range">([\d.]+)', part)]
         scale = 100 if column == "AR area" else 1

@@ -23,12 +23,12 @@ def expected(made, per_mille):
     return made.eu < np.sort(made.eu)[::-1][asked - 1] if asked else np.ones(N, bool)
 
 
-def close(text, share, digits):
-    """Whether a share is written in per cent with so many digits; a five in the next one may go either way."""
+def close(text, fraction, digits):
+    """Whether a fraction is written in per cent with so many digits; a five in the next one may go either way."""
     number, _, unit = text.partition(" ")
     assert unit == "%"
     assert len(number.partition(".")[2]) == digits
-    return float(number) == pytest.approx(100 * share, abs=0.5001 * 10**-digits)
+    return float(number) == pytest.approx(100 * fraction, abs=0.5001 * 10**-digits)
 
 
 def check_numbers(page, made, per_mille):
@@ -103,8 +103,8 @@ def column(page, name, heading):
 @pytest.mark.parametrize(
     ("table", "heading", "numeric"),
     [
-        ("Every reading of the run", "AUROC near", True),
-        ("Every reading of the run", "Reading", False),
+        ("Results of every method", "AUROC near", True),
+        ("Results of every method", "Method", False),
         ("Every member of the run", "Accuracy", True),
         ("Interval widths of the classes", "Median", True),
     ],

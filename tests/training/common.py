@@ -54,19 +54,17 @@ def job_of(folder, net, data, *, method="credro", members=2, recipe=None, classe
     """A job without a run started."""
     classes = classes or len(data.classes)
     factory, _ = net_factory(net, classes, data.shape)
-    rule = make(method).rule if isinstance(method, str) else method.rule
+    chosen = make(method) if isinstance(method, str) else method
     where = torch.device("cpu")
     recipe = recipe or Recipe(epochs=2, batch_size=16, lr=0.05)
-    return Job(Run(folder), factory, data, Inputs.of(data), rule, members, recipe, classes, where, 1, **options)
+    return Job(Run(folder), factory, data, Inputs.of(data), chosen, members, recipe, classes, where, 1, **options)
 
 
 def weights(folder):
     """Every member's final weights, by member and name."""
     run = Run(folder)
     return {
-        f"{i}.{name}": tensor
-        for i in range(run.config()["members"])
-        for name, tensor in load_file(run.weights(i)).items()
+        f"{i}.{name}": tensor for i in range(run.config().members) for name, tensor in load_file(run.weights(i)).items()
     }
 
 

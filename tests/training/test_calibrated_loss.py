@@ -10,9 +10,9 @@ import torch
 from scipy.optimize import minimize_scalar
 
 import credro
-from credro.objectives import ERM
-from credro.objectives.losses import LOSSES
+from credro.members import LOSSES, Gaussian, Softmax
 from credro.training.calibration import calibrated_loss
+from credro.training.run import History
 
 GENERATOR = torch.Generator().manual_seed(0)
 
@@ -27,15 +27,15 @@ def test_it_is_the_smallest_loss_over_temperatures_of_at_least_one(scale):
         return -np.log((p / p.sum(1, keepdims=True))[range(200), labels.numpy()]).mean()
 
     expected = minimize_scalar(loss, bounds=(0, math.log(50)), method="bounded").fun
-    found = calibrated_loss(ERM(), scores, labels, LOSSES["cross_entropy"])
+    found = calibrated_loss(Softmax(), scores, labels, LOSSES["cross_entropy"])
     assert found == pytest.approx(expected, abs=1e-5)
     assert found <= loss(0.0)
 
 
-def test_of_numbers_it_widens_the_variances():
+def test_of_a_regression_it_widens_the_variances():
     mean, target = torch.zeros(500, dtype=torch.float64), 3 * torch.randn(500, generator=GENERATOR, dtype=torch.float64)
-    scores = torch.stack([mean, torch.zeros_like(mean)], 1)  # a deviation of 1 is too small
-    found = calibrated_loss(ERM(), scores, target, LOSSES["gaussian_nll"])
+    scores = torch.stack([mean, torch.zeros_like(mean)], 1)  # a standard deviation of 1 is too small
+    found = calibrated_loss(Gaussian(), scores, target, LOSSES["gaussian_nll"])
     variance = float(target.square().mean())
     by_hand = float(LOSSES["gaussian_nll"](torch.stack([mean, mean + math.log(variance)], 1), target).mean())
     assert found == pytest.approx(by_hand, abs=1e-5)
@@ -57,11 +57,10 @@ def test_a_run_keeps_the_epoch_with_the_best_calibrated_loss(tmp_path, executor)
         progress="none",
     )
     for i, record in enumerate(ensemble.records):
-        lines = [eval(line) for line in (tmp_path / f"run/members/{i:02d}/history.jsonl").read_text().splitlines()]
-        losses = [line["held_out_calibrated"] for line in lines]
-        assert record["best_epoch"] == 1 + int(np.argmin(losses))
-        assert all(line["held_out_calibrated"] <= line["held_out_loss"] + 1e-6 for line in lines)
-        assert record["held_out"]["loss"] == pytest.approx(lines[record["best_epoch"] - 1]["held_out_loss"], abs=1e-4)
+        epochs = History(tmp_path / f"run/members/{i:02d}/history.jsonl").read()
+        assert record.best_epoch == 1 + int(np.argmin([e.held_out_calibrated for e in epochs]))
+        assert all(e.held_out_calibrated <= e.held_out_loss + 1e-6 for e in epochs)
+        assert record.held_out.loss == pytest.approx(epochs[record.best_epoch - 1].held_out_loss, abs=1e-4)
 
 
 def test_what_it_may_be():

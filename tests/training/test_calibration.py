@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from credro.objectives import ERM
+from credro.members import Softmax
 from credro.training.calibration import LARGEST, SMALLEST, fit_temperature, fit_variance
 
 
@@ -24,7 +24,7 @@ def nll(logits, labels, temperature):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_temperature_is_scipys(seed, scale):
     logits, labels = scores_of(seed, scale)
-    ours = fit_temperature(ERM(), logits, labels)
+    ours = fit_temperature(Softmax(), logits, labels)
     scipys = minimize_scalar(
         lambda t: nll(logits, labels, math.exp(t)), bounds=(math.log(0.02), math.log(50)), method="bounded",
         options={"xatol": 1e-9},
@@ -35,9 +35,9 @@ def test_the_temperature_is_scipys(seed, scale):
 
 def test_it_stays_within_its_bounds():
     right = torch.nn.functional.one_hot(torch.arange(10) % 3, 3).float()
-    found = fit_temperature(ERM(), right, torch.arange(10) % 3)  # always right: the colder, the better
+    found = fit_temperature(Softmax(), right, torch.arange(10) % 3)  # always right: the colder, the better
     assert SMALLEST <= found < 0.03  # colder still, and the loss is 0 in double precision
-    assert fit_temperature(ERM(), right, (torch.arange(10) + 1) % 3) == pytest.approx(LARGEST, rel=1e-3)  # never
+    assert fit_temperature(Softmax(), right, (torch.arange(10) + 1) % 3) == pytest.approx(LARGEST, rel=1e-3)  # never
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])

@@ -42,7 +42,7 @@ def test_steps_are_enough_and_epochs_within_bounds(make, plan, count):
     assert 3 <= recipe.early_stop < recipe.epochs
 
 
-def test_a_loaders_batch_size_counts_and_numbers_have_their_own_loss():
+def test_a_loaders_batch_size_counts_and_regression_has_its_own_loss():
     data = table([0, 1] * 100)
     assert recipe_for(data, batch_size=50).batch_size == 50
     assert recipe_for(data, held_out=False).early_stop == 0
@@ -126,6 +126,6 @@ def test_no_more_than_needed_is_held_out_of_a_large_set():
     assert len(parts.held_out) == MOST
 
 
-def test_numbers_are_divided_by_size():
+def test_targets_of_a_regression_are_divided_by_size():
     parts = set_aside(table(torch.arange(300).float()), 0.2)
     assert torch.bincount((parts.held_out.labels // 100).long()).tolist() == pytest.approx([20, 20, 20], abs=1)

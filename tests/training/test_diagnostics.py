@@ -5,6 +5,7 @@ import torch
 
 from credro.training.diagnostics import Diagnosis, fitness, warnings_for
 from credro.training.recipe import Recipe
+from credro.training.records import Fit, Lowest, MemberRecord
 from credro.training.train import FitWarning
 from tests.training.common import digits, job_of, trained
 
@@ -14,15 +15,15 @@ def codes(records):
 
 
 def record(member, accuracy, confidence, delta=None, **more):
-    made_up = {"member": member, "train": {"loss": 0.1, "accuracy": accuracy, "confidence": confidence}}
-    return made_up | ({} if delta is None else {"delta": delta}) | more
+    train = Fit(0.1, accuracy=accuracy, confidence=confidence)
+    return MemberRecord(member, train=train, traits={} if delta is None else {"delta": delta}, **more)
 
 
 def test_nothing_is_said_when_all_is_well():
     assert warnings_for([record(i, 1.0, 0.99, 0.5 + i / 8) for i in range(5)]) == []
     assert warnings_for([record(i, 0.99, c) for i, c in enumerate((0.7, 0.9, 0.8))]) == []  # no delta to run with
     assert warnings_for([]) == []
-    assert warnings_for([{"member": 0, "train": {"loss": 3.0}}]) == []  # regression
+    assert warnings_for([MemberRecord(0, train=Fit(3.0))]) == []  # regression
 
 
 def test_members_that_have_not_fitted_are_counted_and_the_worst_is_named():
@@ -46,11 +47,11 @@ def test_confidence_that_runs_with_delta_is_named():
 
 
 def early(best, epochs, loss=0.5):
-    return {"best_epoch": best, "epochs": epochs, "stopped_early": best < epochs, "held_out": {"loss": loss}}
+    return {"best_epoch": best, "epochs": epochs, "stopped_early": best < epochs, "held_out": Fit(loss)}
 
 
 def watched(epoch, lowest, last, epochs=40):
-    return {"epochs": epochs, "held_out": {"loss": last}, "lowest_held_out": {"epoch": epoch, "loss": lowest}}
+    return {"epochs": epochs, "held_out": Fit(last), "lowest_held_out": Lowest(epoch, lowest)}
 
 
 def test_a_member_that_stopped_at_its_best_is_not_told_to_train_longer():
@@ -90,7 +91,7 @@ def test_confidence_that_runs_with_delta_after_early_stopping_is_to_be_calibrate
 
 
 def test_what_calibration_settles_is_told_by_code_and_not_by_words(monkeypatch):
-    from credro import ensemble as module
+    from credro.ensemble import _ensemble as module
 
     fitted = trained("mlp", digits(60))
     said = [Diagnosis("confidence-runs-with-delta", "anything"), Diagnosis("underfit", "confidence runs with delta")]
@@ -107,7 +108,7 @@ def test_a_run_that_stopped_early_says_so():
     recipe = Recipe(epochs=60, lr=3e-3, batch_size=32, optimizer="adamw", early_stop=3)
     with pytest.warns(FitWarning, match="stopped at their best epoch"):
         ensemble = trained("mlp", data, recipe=recipe, held_out=digits(200).subset(range(120, 200)), quiet=False)
-    assert all(r["stopped_early"] for r in ensemble.records)
+    assert all(r.stopped_early for r in ensemble.records)
     assert not any("longer" in w for w in ensemble.warnings)
     with pytest.warns(FitWarning, match="trained past their best"):
         trained("mlp", data, recipe=recipe.with_(early_stop=0), held_out=digits(200).subset(range(120, 200)),
@@ -125,7 +126,7 @@ def test_a_real_underfit_run_warns_and_a_fitted_one_does_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error", FitWarning)
         fitted = trained("mlp", digits(100), recipe=Recipe(epochs=30, lr=0.1, batch_size=25), quiet=False)
-    assert all(r["train"]["accuracy"] == 1.0 for r in fitted.records)
+    assert all(r.train.accuracy == 1.0 for r in fitted.records)
 
 
 def test_fitness_is_that_of_the_whole_set_in_eval_mode(tmp_path):
@@ -133,9 +134,10 @@ def test_fitness_is_that_of_the_whole_set_in_eval_mode(tmp_path):
     data = digits(701)
     job = job_of(tmp_path, "mlp", data)
     net = job.network(0).train()
-    found = fitness(net, job, data)
+    found = fitness(net, job, 0, data)
     logits = net(job.inputs(data.samples)).detach().double()
-    assert found["loss"] == pytest.approx(float(torch.nn.functional.cross_entropy(logits, data.labels)), rel=1e-5)
-    assert found["accuracy"] == pytest.approx(float((logits.argmax(1) == data.labels).double().mean()))
-    assert found["confidence"] == pytest.approx(float(logits.softmax(1).amax(1).mean()), rel=1e-5)
+    assert found.loss == pytest.approx(float(torch.nn.functional.cross_entropy(logits, data.labels)), rel=1e-5)
+    assert found.accuracy == pytest.approx(float((logits.argmax(1) == data.labels).double().mean()))
+    assert found.confidence == pytest.approx(float(logits.softmax(1).amax(1).mean()), rel=1e-5)
+    assert found.nll == pytest.approx(found.loss, rel=1e-6)  # cross-entropy is the likelihood
     assert net.training

@@ -3,14 +3,18 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass, field, replace
 from types import FunctionType
+from typing import ClassVar
 
 import pytest
 import torch
 from torch import nn
 
 from credro.data import Data, as_data
-from credro.objectives import ERM
+from credro.members import End, Softmax
+from credro.members.choice import RESOLVED
+from credro.methods import Method
 from credro.training import executors
 from credro.training.executors import choose, why_not_sent
 from credro.training.job import TrainingError
@@ -25,7 +29,7 @@ def test_processes_give_bitwise_the_weights_of_one_after_another(tmp_path):
     for executor in ("sequential", "processes"):
         trained("resnet8", tiny_images(), tmp_path / executor, members=3, recipe=recipe, executor=executor, workers=2)
     assert_bitwise(weights(tmp_path / "sequential"), weights(tmp_path / "processes"))
-    records = [[Run(tmp_path / e).done(i)["train"] for i in range(3)] for e in ("sequential", "processes")]
+    records = [[Run(tmp_path / e).record(i).train for i in range(3)] for e in ("sequential", "processes")]
     assert records[0] == records[1]
 
 
@@ -36,29 +40,31 @@ def dies_in_member_one(output, target):
     return nn.functional.cross_entropy(output, target, reduction="none")
 
 
-class ZeroedSecond(ERM):
+@dataclass(frozen=True)
+class ZeroedSecond(Softmax):
     """Member 1 starts with a last layer of zeros, by which the loss knows it."""
 
-    name = "zeroed"
+    number: int | None = field(default=None, metadata=RESOLVED)
+    kind: ClassVar[str] = "zeroed"
 
-    def convert(self, net, member, members):
-        if member == 1:
+    def member(self, i, members):
+        return replace(self, number=i)
+
+    def convert(self, net):
+        if self.number == 1:
             nn.init.zeros_(net[-1].weight)
             nn.init.zeros_(net[-1].bias)
         return net
 
 
 def test_a_process_that_dies_takes_no_other_member_with_it(tmp_path):
-    from credro.methods import Method
-    from credro.readouts import MeanReadOut
-
-    method = Method("zeroed", ZeroedSecond(), MeanReadOut())
+    method = Method(head=ZeroedSecond(), readout="mean")
     with pytest.raises(TrainingError, match="member 1: its process ended with exit code 7"):
         trained(
             small_net, blobs(), tmp_path, members=3, method=method, executor="processes", workers=1,
             loss=dies_in_member_one,
         )  # fmt: skip
-    assert [Run(tmp_path).done(i) is not None for i in range(3)] == [True, False, True]
+    assert [Run(tmp_path).is_done(i) for i in range(3)] == [True, False, True]
 
 
 def test_auto_stacks_small_networks_without_convolutions(tmp_path):
@@ -112,13 +118,16 @@ def test_a_script_without_a_main_guard_is_trained_all_the_same(tmp_path):
 
 
 def test_the_order_puts_those_first_that_others_wait_for(tmp_path):
-    class Waits(ERM):
-        def waits_for(self, member):
-            return (2,) if member != 2 else ()
+    class Waits(End):
+        def member(self, i, members):
+            return End() if i == 2 else self
 
-    job = job_of(tmp_path, "mlp", digits(20), members=4)
-    job = type(job)(**{**job.__dict__, "rule": Waits()})
-    assert executors.order(job)[0] == 2
+        @property
+        def waits_for(self):
+            return (2,)
+
+    job = job_of(tmp_path, "mlp", digits(20), members=4, method=Method(stop=Waits()))
+    assert executors.order(job) == [2, 0, 1, 3]
 
 
 def test_a_run_by_processes_goes_on_where_they_cannot_be_had(tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ def test_inputs_normalise_by_the_sets_statistics():
     x = inputs(data.samples)
     assert x.mean((0, 2, 3)).tolist() == pytest.approx([0, 0, 0], abs=1e-5)
     assert x.std((0, 2, 3), unbiased=False).tolist() == pytest.approx([1, 1, 1], abs=1e-3)
-    assert Inputs.from_config(inputs.config()) == inputs
+    assert Inputs.from_json(inputs.to_json()) == inputs
     torch.testing.assert_close(inputs(data.samples.float() / 255), x, atol=1e-5, rtol=1e-4)  # bytes or floats
 
 

@@ -211,10 +211,10 @@ def test_a_network_that_needs_channels_first_gets_them(tmp_path, first):
         return Flattened(lambda x: x.flatten(1), first)
 
     mine = trained(viewing, data, tmp_path / "view", recipe=recipe)
-    assert mine.run.config()["recipe"]["channels_last"] is False
+    assert mine.run.config().recipe.channels_last is False
     same = trained(flattening, data, tmp_path / "flatten", recipe=recipe.with_(channels_last=False))
     assert torch.equal(mine.scores(data), same.scores(data))
     trained(viewing, data, tmp_path / "view", recipe=recipe)  # the same call goes on with it
     faster = trained(flattening, data, tmp_path / "last", recipe=recipe)
-    assert faster.run.config()["recipe"]["channels_last"] is True
+    assert faster.run.config().recipe.channels_last is True
     torch.testing.assert_close(faster.scores(data), mine.scores(data), rtol=1e-3, atol=1e-4)

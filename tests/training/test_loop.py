@@ -5,10 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from credro.members import CVaR, Risk
 from credro.methods import Method, make
 from credro.nets import make as make_network
-from credro.objectives import CVaR, Rule
-from credro.readouts import MeanReadOut
 from credro.training.feed import Feed, Inputs
 from credro.training.job import TrainingError
 from credro.training.recipe import Recipe, learning_rate
@@ -51,11 +50,11 @@ def test_members_against_a_loop_written_out(tmp_path, net, data):
 
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
-def test_delta_one_trains_bitwise_the_weights_of_erm(tmp_path, executor):
+def test_delta_one_trains_bitwise_the_weights_of_the_mean(tmp_path, executor):
     data = digits(90)
-    trained("mlp", data, tmp_path / "erm", method="de", executor=executor)
-    trained("mlp", data, tmp_path / "cvar", method=Method("own", CVaR(delta_g=1.0), MeanReadOut()), executor=executor)
-    assert_bitwise(weights(tmp_path / "erm"), weights(tmp_path / "cvar"))
+    trained("mlp", data, tmp_path / "mean", method="de", executor=executor)
+    trained("mlp", data, tmp_path / "cvar", method=Method(risk=CVaR(delta_g=1.0), readout="mean"), executor=executor)
+    assert_bitwise(weights(tmp_path / "mean"), weights(tmp_path / "cvar"))
 
 
 def test_a_member_does_not_depend_on_the_others(tmp_path):
@@ -105,8 +104,8 @@ def test_low_precision_learns_what_full_precision_does(precision):
     recipe = Recipe(epochs=12, batch_size=16, lr=0.05, precision=precision)
     record = trained("cnn", tiny_images(40, 8), recipe=recipe, members=1).records[0]
     full = trained("cnn", tiny_images(40, 8), recipe=recipe.with_(precision="fp32"), members=1).records[0]
-    assert record["train"]["accuracy"] > 0.9
-    assert record["train"]["loss"] == pytest.approx(full["train"]["loss"], abs=0.15)
+    assert record.train.accuracy > 0.9
+    assert record.train.loss == pytest.approx(full.train.loss, abs=0.15)
 
 
 def test_fp16_resumes_with_its_loss_scale(tmp_path):
@@ -121,16 +120,16 @@ def test_fp16_resumes_with_its_loss_scale(tmp_path):
     assert Trainer(job, 0).scaler.get_scale() == trainer.scaler.get_scale() == 1024.0
 
 
-def test_optimisers_resume_bitwise(tmp_path):
-    """Every optimiser's whole state travels through a checkpoint: an epoch, a fresh start, and the rest."""
+def test_optimizers_resume_bitwise(tmp_path):
+    """Every optimizer's whole state travels through a checkpoint: an epoch, a fresh start, and the rest."""
     from credro.training.loop import Trainer
     from tests.training.common import job_of
 
     for name, recipe in {
         "sgd": Recipe(epochs=3, lr=0.05, nesterov=True),
         "plain": Recipe(epochs=3, lr=0.05, momentum=0.0),
-        "adam": Recipe(epochs=3, optimiser="adam", lr=1e-3),
-        "adamw": Recipe(epochs=3, optimiser="adamw", lr=1e-3),
+        "adam": Recipe(epochs=3, optimizer="adam", lr=1e-3),
+        "adamw": Recipe(epochs=3, optimizer="adamw", lr=1e-3),
     }.items():
         whole = Trainer(job_of(tmp_path / name / "a", "cnn", tiny_images(40, 8), recipe=recipe), 0)
         for _ in range(3):
@@ -167,7 +166,7 @@ def test_a_loss_that_is_not_finite_stops_its_member_only(tmp_path):
     assert "member 1: the loss became nan in epoch 2, batch 2, at learning rate 0.05" in said
     assert "member 0" not in said
     run = Run(tmp_path / "nan")
-    assert [run.done(i) is not None for i in range(3)] == [True, False, True]
+    assert [run.is_done(i) for i in range(3)] == [True, False, True]
     assert run.state(1).exists()
     # The next call has no such accident: it goes on from the last good checkpoint, to the weights of a good run.
     trained(small_net, blobs(), tmp_path / "nan", loss=nan_at(10**9, 1), **options)
@@ -179,7 +178,7 @@ def test_a_loss_that_is_not_finite_stops_its_member_only(tmp_path):
 def test_a_learning_rate_that_explodes(tmp_path, executor):
     with pytest.raises(TrainingError, match=r"member 0: the loss became (nan|inf) in epoch \d+, batch \d+, at"):
         trained(small_net, blobs(), tmp_path, recipe=Recipe(epochs=30, lr=1e20, batch_size=16), executor=executor)
-    assert Run(tmp_path).done(0) is None
+    assert not Run(tmp_path).is_done(0)
 
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
@@ -188,7 +187,7 @@ def test_a_last_step_that_explodes_is_no_success(tmp_path, executor):
     recipe = Recipe(epochs=1, lr=1e30, batch_size=64, momentum=0.0, weight_decay=0.0)
     with pytest.raises(TrainingError, match=r"member 1: the loss on the training set is (nan|inf) after"):
         trained(small_net, blobs(), tmp_path, recipe=recipe, executor=executor)
-    assert Run(tmp_path).done(0) is None
+    assert not Run(tmp_path).is_done(0)
 
 
 def test_history_has_a_line_per_epoch_and_done_the_fit(tmp_path):
@@ -201,10 +200,10 @@ def test_history_has_a_line_per_epoch_and_done_the_fit(tmp_path):
         assert set(entry) >= {"loss", "accuracy", "seconds", "held_out_loss", "held_out_accuracy"}
         assert 0 <= entry["accuracy"] <= 1
     record = ensemble.records[1]
-    assert record["delta"] == 1.0
-    assert record["epochs"] == 3
-    assert record["held_out"]["loss"] == pytest.approx(lines[-1]["held_out_loss"], rel=1e-6)
-    assert set(record["train"]) == {"loss", "accuracy", "confidence"}
+    assert record.delta == 1.0
+    assert record.epochs == 3
+    assert record.held_out.loss == pytest.approx(lines[-1]["held_out_loss"], rel=1e-6)
+    assert None not in (record.train.loss, record.train.nll, record.train.accuracy, record.train.confidence)
 
 
 def load_tail():
@@ -218,14 +217,14 @@ def test_the_recorded_loss_is_the_mean_over_samples(tmp_path):
     recipe = Recipe(epochs=1, batch_size=16, lr=1e-12)
     ensemble = trained(small_net, blobs(50), tmp_path, method="de", recipe=recipe)  # batches of 16, 16, 18
     (entry,) = History(tmp_path / "members/00/history.jsonl").read()
-    assert entry["loss"] == pytest.approx(ensemble.records[0]["train"]["loss"], rel=1e-5)
-    assert entry["accuracy"] == pytest.approx(ensemble.records[0]["train"]["accuracy"])
+    assert entry.loss == pytest.approx(ensemble.records[0].train.loss, rel=1e-5)
+    assert entry.accuracy == pytest.approx(ensemble.records[0].train.accuracy)
 
 
 def test_plateau_reduces_when_the_held_out_loss_stands_still(tmp_path):
     recipe = Recipe(epochs=6, lr=1e-9, schedule="plateau", patience=1, gamma=0.1, per_step=False)
     trained("mlp", digits(40), tmp_path, members=1, recipe=recipe, held_out=load_tail())
-    rates = [e["lr"] for e in History(tmp_path / "members/00/history.jsonl").read()]
+    rates = [e.lr for e in History(tmp_path / "members/00/history.jsonl").read()]
     assert rates == pytest.approx([1e-9, 1e-9, 1e-9, 1e-10, 1e-10, 1e-11])
 
 
@@ -260,28 +259,28 @@ def test_soft_labels(tmp_path, executor):
 def test_regression_trains_with_held_out_data(tmp_path):
     x, _ = blobs(100)
     y = x @ torch.arange(6.0)
-    recipe = Recipe(epochs=40, batch_size=20, lr=1e-2, optimiser="adam", loss="gaussian_nll", weight_decay=0.0)
+    recipe = Recipe(epochs=40, batch_size=20, lr=1e-2, optimizer="adam", loss="gaussian_nll", weight_decay=0.0)
 
     def net():
         return nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
 
     trained(net, (x, y), tmp_path, recipe=recipe, held_out=(x, y))
     entries = History(tmp_path / "members/00/history.jsonl").read()
-    assert entries[-1]["held_out_loss"] < entries[0]["held_out_loss"] - 1
-    assert "held_out_accuracy" not in entries[0]
+    assert entries[-1].held_out_loss < entries[0].held_out_loss - 1
+    assert entries[0].held_out_accuracy is None
 
 
-class Doubled(Rule):
-    """A user's own rule."""
+class Doubled(Risk):
+    """A user's own risk."""
 
-    name = "doubled"
+    kind = "doubled"
 
-    def reduce(self, losses, member, members, draws):
+    def reduce(self, losses, draws):
         return 2 * losses.mean()
 
 
-def test_ones_own_rule(tmp_path):
-    method = Method("mine", Doubled(), MeanReadOut())
+def test_ones_own_risk(tmp_path):
+    method = Method(risk=Doubled(), readout="mean", name="mine")
     recipe = Recipe(epochs=2, batch_size=16, lr=0.05, momentum=0.0, weight_decay=0.0)
     trained(small_net, blobs(), tmp_path / "own", method=method, recipe=recipe)
     trained(small_net, blobs(), tmp_path / "de", method="de", recipe=recipe.with_(lr=0.1))

@@ -53,7 +53,7 @@ def test_members_of_other_runs_count_as_done(tmp_path, capsys, monkeypatch):
     options = {"recipe": Recipe(epochs=3, batch_size=16, lr=0.05), "method": "de"}
     trained("mlp", digits(40), tmp_path / "a", members=2, **options)
     capsys.readouterr()
-    trained("mlp", digits(40), tmp_path / "b", members=3, share=[tmp_path / "a"], progress="plain", **options)
+    trained("mlp", digits(40), tmp_path / "b", members=3, reuse=[tmp_path / "a"], progress="plain", **options)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("member 2")]
     assert [line.split("all members: ")[1].split(",")[0] for line in lines] == [
         "7/9 epochs",

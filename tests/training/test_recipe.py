@@ -50,23 +50,17 @@ def test_nesterov_needs_momentum():
         Recipe(nesterov=True, momentum=0.0)
 
 
-def test_config_and_back():
+def test_json_and_back():
     for recipe in [*PRESETS.values(), Recipe(milestones=[3, 5], schedule="step")]:
-        assert Recipe.from_config(recipe.config()) == recipe
+        assert Recipe.from_json(recipe.to_json()) == recipe
     assert Recipe().with_(epochs=3).epochs == 3
-
-
-def test_a_configuration_of_version_0_1_is_understood():
-    """It spelled the optimizer otherwise and had no early stopping."""
-    old = {k: v for k, v in Recipe(optimizer="adam", lr=0.01).config().items() if k not in ("optimizer", "early_stop")}
-    assert Recipe.from_config({**old, "optimiser": "adam"}) == Recipe(optimizer="adam", lr=0.01)
 
 
 def test_either_spelling_of_the_optimizer():
     assert Recipe(optimiser="adam") == Recipe(optimizer="adam")
     assert Recipe().with_(optimiser="adamw").optimizer == Recipe(optimizer="adamw").optimiser == "adamw"
     assert Recipe(optimizer="adam").with_(lr=1.0).optimizer == "adam"
-    assert "optimiser" not in Recipe().config()
+    assert "optimiser" not in Recipe().to_json()
     with pytest.raises(TypeError, match=r"optimizer was given twice: optimizer and optimiser"):
         Recipe(optimizer="adam", optimiser="sgd")
 

@@ -7,15 +7,18 @@ import random
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import torch._dynamo
 
-from credro.training.checkpoint import read_facts, write_tensors
+from credro._records import RecordError
+from credro.training.files import read_facts, write_tensors
 from credro.training.recipe import Recipe
-from credro.training.run import History, Run, RunError
+from credro.training.records import Epoch, Execution
+from credro.training.run import History, NotARun, Run, RunError
 from tests.training.common import assert_bitwise, digits, small_net, tiny_images, trained, weights
 
 # Processes forked from a server that has imported torch but never used it: they start in no time, so kills meet
@@ -116,8 +119,12 @@ def kill_and_resume(args, kills, least, longest, seed):
             process.join(moments.uniform(0, longest))
             if process.exitcode is not None:
                 break
-            left += children_of(process.pid)
-            os.kill(process.pid, signal.SIGKILL)
+            children = children_of(process.pid)
+            try:
+                os.kill(process.pid, signal.SIGKILL)
+            except ProcessLookupError:  # it was done in this very moment
+                break
+            left += children
             process.join()
             met += 1
         assert ended_well(begin(*args))
@@ -147,14 +154,14 @@ def test_killed_and_resumed_is_bitwise_the_undisturbed_run(tmp_path, undisturbed
     assert_bitwise(weights(whole), weights(tmp_path))
     for member in range(2):
         entries = History(Run(tmp_path).member(member) / "history.jsonl").read()
-        trained_there = Run(whole).done(member)["epochs"]
-        assert [e["epoch"] for e in entries] == list(range(1, trained_there + 1))
+        trained_there = Run(whole).record(member).epochs
+        assert [e.epoch for e in entries] == list(range(1, trained_there + 1))
         assert trained_there == RECIPES[net].epochs or net == "early"
-        timeless = [{k: v for k, v in Run(f).done(member).items() if k != "seconds"} for f in (whole, tmp_path)]
+        timeless = [replace(Run(f).record(member), seconds=0.0) for f in (whole, tmp_path)]
         assert timeless[0] == timeless[1]
         if net == "early":  # the case is worth something: weights are those of an epoch before the last
-            assert timeless[0]["stopped_early"]
-            assert timeless[0]["best_epoch"] < trained_there < RECIPES[net].epochs
+            assert timeless[0].stopped_early
+            assert timeless[0].best_epoch < trained_there < RECIPES[net].epochs
     assert not list(tmp_path.rglob("*.part"))
     assert not list(tmp_path.rglob("*state.safetensors"))
     if executor == "processes":
@@ -205,34 +212,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 def test_auto_goes_on_with_the_executor_and_threads_of_the_start(tmp_path):
     trained("mlp", digits(40), tmp_path, executor="sequential", threads=1)
     ensemble = trained("mlp", digits(40), tmp_path, executor="auto", threads=0, workers=5)
-    assert ensemble.run.config()["execution"] == {"executor": "sequential", "threads": 1}
-
-
-def test_a_run_of_version_0_1_goes_on(tmp_path):
-    """Its configuration spelled the optimizer otherwise, had no early stopping, and recorded 0 threads as such."""
-    from credro.training.loop import Trainer
-    from tests.training.common import job_of
-
-    recipe = Recipe(epochs=4, batch_size=16, lr=0.01, optimizer="adam")
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    for folder in (whole, part):
-        trained("mlp", digits(40), folder, recipe=recipe, threads=1)
-    config = json.loads((part / "config.json").read_text())
-    config["recipe"] = {
-        ("optimiser" if k == "optimizer" else k): v for k, v in config["recipe"].items() if k != "early_stop"
-    }
-    config["execution"]["threads"] = 0
-    (part / "config.json").write_text(json.dumps(config))
-    shutil.rmtree(part / "members")
-    trainer = Trainer(job_of(part, "mlp", digits(40), recipe=recipe), 0)  # one epoch, and then a kill
-    trainer.train_epoch(lambda: True)
-    trainer._save()
-    ensemble = trained("mlp", digits(40), part, recipe=recipe.with_(), threads=0)
-    assert ensemble.run.config()["recipe"] == recipe.config()
-    assert json.loads((part / "config.json").read_text()) == config  # as it was
-    assert_bitwise(weights(whole), weights(part))
-    with pytest.raises(RunError, match=r"recipe\.optimizer: 'adam' there, 'sgd' now"):
-        trained("mlp", digits(40), part, recipe=recipe.with_(optimizer="sgd"), threads=0)
+    assert ensemble.run.config().execution == Execution("sequential", 1)
 
 
 def test_checkpoints_keep_their_distance(tmp_path):
@@ -249,11 +229,13 @@ def test_checkpoints_keep_their_distance(tmp_path):
 
 def test_a_line_cut_off_by_a_kill_does_not_count(tmp_path):
     history = History(tmp_path / "history.jsonl")
-    history.path.write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
-    assert history.read() == [{"epoch": 1}, {"epoch": 2}]
-    assert history.keep(1) == [{"epoch": 1}]
-    history.append({"epoch": 2})
-    assert [json.loads(line) for line in history.path.read_text().splitlines()] == [{"epoch": 1}, {"epoch": 2}]
+    first, second = (Epoch(i, 0.5, 0.75, 0.1, 2.0, notes={"reached": False}) for i in (1, 2))
+    lines = "".join(json.dumps(e.to_json()) + "\n" for e in (first, second))
+    history.path.write_text(lines + '{"epo')
+    assert history.read() == [first, second]
+    assert history.keep(1) == [first]
+    history.append(second)
+    assert history.path.read_text() == lines
 
 
 def test_half_written_files_are_removed_on_resume(tmp_path):
@@ -266,9 +248,10 @@ def test_half_written_files_are_removed_on_resume(tmp_path):
 
 def test_a_run_of_another_format_is_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"format": 99}')
-    with pytest.raises(RunError, match="format 99"):
+    with pytest.raises(RecordError, match=r"config\.json: format must be 2") as error:
         Run(tmp_path).config()
-    with pytest.raises(RunError, match="is not a run"):
+    assert (error.value.file, error.value.field) == (str(tmp_path / "config.json"), "format")
+    with pytest.raises(NotARun, match="is not a run"):
         Run(tmp_path / "nowhere").config()
 
 

@@ -59,7 +59,7 @@ def test_held_out_samples_that_are_read_when_needed(tmp_path):
 def test_a_table_with_missing_values_is_fine_and_one_with_infinite_ones_is_not(tmp_path):
     x, y = spoilt(math.nan)
     kept = Data("table", x, y, (6,), tuple("abc"))
-    assert trained("mlp", kept, tmp_path / "nan").records[0]["train"]["loss"] < 10
+    assert trained("mlp", kept, tmp_path / "nan").records[0].train.loss < 10
     with pytest.raises(ValueError, match=r"x is infinite in sample 37, value 4: leave it empty \(NaN\) in the table"):
         trained("mlp", Data("table", spoilt(math.inf)[0], y, (6,), tuple("abc")), tmp_path / "inf")
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from credro.cli import bench, data, demo, evaluate, lists, predict, report, reproduce, train
+from credro.cli._wording import one_line, speaking_of
 from credro.cli.options import Misuse
-from credro.cli.wording import one_line
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain text: it fits a screen, and reads the same in a pipe
@@ -68,10 +68,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code; an error is one line with its remedy."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given  # wherever it stands, also after the command
-    with warnings.catch_warnings():
+    whole = command()
+    with warnings.catch_warnings(), speaking_of(_asked_for(whole, given)):
         warnings.showwarning = _note
         try:
-            code = command()([a for a in given if a != "--debug"], prog_name="credro", standalone_mode=False)
+            code = whole([a for a in given if a != "--debug"], prog_name="credro", standalone_mode=False)
             sys.stdout.flush()
             if code == INTERRUPTED:  # newer versions of typer give the code, older ones raise Abort
                 raise KeyboardInterrupt
@@ -91,6 +92,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return _fail(*_explain(error))
 
 
+def _asked_for(whole: Any, given: Sequence[str]) -> Any:
+    """The command, or command of a command, that is meant."""
+    for word in given:
+        whole = getattr(whole, "commands", {}).get(word, whole)
+    return whole
+
+
 def _explain(error: Exception) -> tuple[str, int]:
     """An error in one line, and the exit code."""
     if hasattr(error, "format_message"):  # the parser's own: an unknown option, a missing argument
@@ -99,10 +107,10 @@ def _explain(error: Exception) -> tuple[str, int]:
         said = one_line(error.format_message()).rstrip(".")
         return f"{said}{' See' if said.endswith('?') else '; see'} {where} --help", 2
     if isinstance(error, Misuse):
-        return one_line(str(error)), 2
+        return one_line(error), 2
     if isinstance(error, ValueError | TypeError | OSError | RuntimeError | ImportError):
-        return one_line(str(error)) or type(error).__name__, 1
-    return f"unexpected {type(error).__name__}: {one_line(str(error))}; --debug shows where", 1
+        return one_line(error) or type(error).__name__, 1
+    return f"unexpected {type(error).__name__}: {one_line(error)}; --debug shows where", 1
 
 
 def _fail(message: str, code: int) -> int:
@@ -111,4 +119,4 @@ def _fail(message: str, code: int) -> int:
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"note: {one_line(str(message))}", file=sys.stderr)
+    print(f"note: {one_line(message)}", file=sys.stderr)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli import readers
-from credro.cli.options import Misuse, Root, one_of
-from credro.cli.wording import one_line
+from credro.cli._readers import with_reader_options
+from credro.cli._wording import one_line
+from credro.cli.options import Root, one_of, settings
 
 if TYPE_CHECKING:
     from credro.data.base import Data
@@ -97,6 +97,7 @@ def get_set(
         typer.echo(str(path))
 
 
+@with_reader_options
 def show_set(
     name: Annotated[str, typer.Argument(metavar="DATA", hidden=True)],
     split: Annotated[str | None, typer.Option(metavar="NAME", help="train, test, ...")] = None,
@@ -105,25 +106,11 @@ def show_set(
         Path | None,
         typer.Option(metavar="PNG", help="Write a picture with some images of every class here."),
     ] = None,
-    option: Annotated[
+    set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another option of the reader; repeat it."),
     ] = None,
-    label: readers.Label = None,
-    group: readers.Group = None,
-    drop: readers.Drop = None,
-    keep: readers.Keep = None,
-    missing: readers.Missing = None,
-    categories: readers.Categories = None,
-    task: readers.Task = None,
-    classes: readers.Classes = None,
-    x: readers.XArray = None,
-    y: readers.YArray = None,
-    layout: readers.Layout = None,
-    header: readers.Header = None,
-    size: readers.Size = None,
-    on_error: readers.OnError = None,
-    deep: readers.Deep = None,
+    reader: Any = None,
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
 ) -> None:
     """Show what is in a set and how it is read.
@@ -140,11 +127,7 @@ def show_set(
     """
     from credro.data.load import load
 
-    reader = readers.reader_options(
-        label=label, group=group, drop=drop, keep=keep, missing=missing, categories=categories, task=task,
-        classes=classes, x=x, y=y, layout=layout, header=header, size=size, on_error=on_error, deep=deep,
-    )  # fmt: skip
-    data = load(name, split=split, root=root, **{**_options(option or []), **reader})
+    data = load(name, split=split, root=root, **{**settings(set_), **reader})
     typer.echo(json.dumps(facts(data), indent=2) if as_json else "\n".join(describe(data)))
     if sheet is not None:
         from credro.data.sheet import contact_sheet
@@ -154,7 +137,7 @@ def show_set(
 
 
 def facts(data: Data) -> dict[str, Any]:
-    """A set as JSON keeps it: samples by class and by group; for values in place of classes their range."""
+    """A set as JSON keeps it: samples by class and by group; for a regression the range of its targets."""
     known: dict[str, Any] = {"name": data.name, "samples": len(data), "shape": list(data.shape)}
     if data.labels.is_floating_point():
         known["labels"] = {"min": float(data.labels.min()), "max": float(data.labels.max())}
@@ -186,7 +169,9 @@ def describe(data: Data, most: int = 40) -> list[str]:
         f"shape    {tuple(data.shape)}, {str(first.dtype).removeprefix('torch.')}",
     ]
     if data.labels.is_floating_point():
-        lines.append(f"labels   {data.labels.min():g} to {data.labels.max():g}, mean {data.labels.mean():g} (values)")
+        lines.append(
+            f"labels   {data.labels.min():g} to {data.labels.max():g}, mean {data.labels.mean():g} (regression)"
+        )
     else:
         lines.append(f"classes  {len(data.classes)}")
         lines += _counts(data.labels.tolist(), data.classes)
@@ -203,19 +188,3 @@ def _counts(values: list[int], names: tuple[str, ...], most: int = 20) -> list[s
     counted = list(_named(values, names).items())
     lines = [f"  {n:>8,}  {name}" for name, n in counted[:most]]
     return [*lines, f"  ... and {len(counted) - most} more"] if len(counted) > most else lines
-
-
-def _options(pairs: list[str]) -> dict[str, object]:
-    """``name=value`` as Python values: numbers, tuples and True/False where they read so, else text."""
-    import ast
-
-    options: dict[str, object] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise Misuse(f"--set must be name=value, got {pair!r}")
-        try:
-            options[key] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            options[key] = text
-    return options

@@ -21,7 +21,7 @@ def demo(
 ) -> None:
     """See the whole way on embedded data, in minutes.
 
-    Trains a deep ensemble and CreDRO, reads them as four methods, compares them on test images, strangers and
+    Trains a deep ensemble and CreDRO, reads them as four methods, compares them on test images, OOD sets and
     corrupted images, and draws figures. Start it again after an interruption: it goes on where it stopped.
 
     \b

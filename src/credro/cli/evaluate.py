@@ -12,41 +12,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli import readers
+from credro.cli import _inputs, _readers
+from credro.cli._inputs import Measured, named_arrays, npy
+from credro.cli._wording import tell
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of, status
 
 if TYPE_CHECKING:
-    from credro.assess import Assessment
+    from credro.evaluation import Evaluation, RegressionEvaluation
 
 
 def evaluate(
     runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN", hidden=True, show_default=False)] = None,
-    data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="ID set. Default: the one the run was trained on.")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its split. Default: test, or val; all of a file without.")
-    ] = None,
-    ood: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DATA", help="OOD set, folder or file, or corrupt:fog:3; repeat it."),
-    ] = None,
+    data: _inputs.IdSet = None,
+    split: _inputs.Split = None,
+    ood: _inputs.OodSets = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B", help="Only these methods. Default: all.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Only so many samples of each set, by a seeded shuffle.")
-    ] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Label column of a table.")] = None,
-    on_error: readers.OnError = None,
-    seen: Annotated[
-        str, typer.Option(metavar="drop|keep", help="Samples that the run was trained or calibrated on.")
-    ] = "drop",
-    probs: Annotated[
-        Path | None, typer.Option(metavar="NPY", help="Your own ensemble: probabilities (M, N, C).")
-    ] = None,
+    limit: _inputs.Limit = None,
+    label: _inputs.LabelColumn = None,
+    on_error: _readers.Skips = "stop",
+    seen: _inputs.Seen = "drop",
+    probs: _inputs.Probs = None,
     labels: Annotated[Path | None, typer.Option(metavar="NPY", help="Its labels (N,).")] = None,
-    ood_probs: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=NPY", help="Its probabilities on an OOD set; repeat it.")
-    ] = None,
+    ood_probs: _inputs.OodProbs = None,
     json_: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
     ] = None,
@@ -58,7 +45,7 @@ def evaluate(
 ) -> None:
     """Measure accuracy, calibration and how well doubt works.
 
-    Every method that can read a run's members is a line of two tables, in per cent.
+    Every method that can read a run's members is a row of two tables, in per cent.
     First accuracy, calibration (ECE) and OOD detection: AUROC is the chance that an
     OOD sample has a larger epistemic uncertainty (EU) than an ID sample. Then what
     EU, total uncertainty and 1 - max p are worth for finding errors: AUROC of wrong
@@ -80,63 +67,38 @@ def evaluate(
     if ood_probs and probs is None:
         raise Misuse("--ood-probs goes with --probs, your own ensemble; --ood is for a RUN")
     at_least(1, limit=limit)
-    one_of("--seen", seen, ("drop", "keep"))
-    one_of("--on-error", on_error or "stop", ("stop", "skip"))
+    one_of("--seen", seen, _inputs.SEEN)
+    one_of("--on-error", on_error, _readers.ON_ERROR)
     check_device(device)
+    from credro.methods import METHODS
     from credro.training.run import Run
 
+    named = _named(runs or [])
+    configs = [Run(folder).config() for folder in runs or []]
     wanted = [m.strip() for m in methods.split(",")] if methods else None
-    _check_methods(wanted)
-    if runs and not any(Run(run).config()["classes"] for run in runs):
+    for method in wanted or []:
+        one_of("--methods", method, [*METHODS, *(str(config.method["name"]) for config in configs)])
+    kinds = {bool(config.classes) for config in configs}
+    if len(kinds) > 1:
+        raise Misuse("these runs are of both kinds: measure classes and regressions one after the other")
+    measured = Measured(data, split, ood or [], limit, label, on_error, root)
+    if kinds == {False}:
         if probs is not None or ood or csv_ is not None:
-            raise Misuse("--probs, --ood and --csv are for classes; these runs predict numbers")
-        _numbers(runs, wanted, data, split, limit, label, seen, json_, root, device)
-        return
-    with status() as say:
-        common: dict[str, Any] = {"data": data, "split": split, "ood": ood or [], "limit": limit, "label": label}
-        common |= {"seen": seen, "on_error": on_error or "stop"}
-        found = [_run(run, say, wanted, root=root, device=device, **common) for run in _named(runs or [])]
-        if probs is not None and labels is not None:
-            found.append(_own(probs, labels, ood_probs or [], wanted))
-    if not any(a.lines for a in found):
-        raise Misuse(f"--methods {methods}: none of them reads what is given; leave it out to see those that do")
-    _print(found, to_terminal=Path("-") not in (json_, csv_))
+            raise Misuse("--probs, --ood and --csv are for classes, and these runs are regressions")
+        found: Any = [_regression(run, wanted, measured, seen, device) for run in named]
+        _say_regression(found, to_terminal=str(json_) != "-")
+    else:
+        with status() as say:
+            found = [_run(run, wanted, measured, seen, device, say) for run in named]
+            if probs is not None and labels is not None:
+                found.append(_own(probs, labels, ood_probs or [], wanted))
+        if not any(evaluation.results for evaluation in found):
+            raise Misuse(f"--methods {methods}: none of them reads what is given; leave it out to see those that do")
+        _say(found, to_terminal=Path("-") not in (json_, csv_))
     if json_ is not None:
-        _write(json_, lambda file: file.write(json.dumps([a.to_dict() for a in found], indent=2) + "\n"))
+        _write(json_, lambda file: file.write(json.dumps([e.to_json() for e in found], indent=2) + "\n"))
     if csv_ is not None:
         _write(csv_, lambda file: _rows(file, found))
-
-
-def _numbers(
-    runs: list[Path],
-    wanted: list[str] | None,
-    data: str | None,
-    split: str | None,
-    limit: int | None,
-    label: str | None,
-    seen: str,
-    json_: Path | None,
-    root: Path | None,
-    device: str,
-) -> None:
-    """The table of runs that predict numbers."""
-    from credro.assess import SeenWarning, assess_numbers, number_layout
-    from credro.cli.inputs import read_id
-    from credro.ensemble import load
-
-    found = []
-    for name, folder in _named(runs):
-        ensemble = load(folder, device=device)
-        known = read_id(ensemble, data, split, root, first=limit, label=label)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SeenWarning)
-            found.append(assess_numbers(ensemble, known, wanted, name=name, seen=seen))
-        for note in found[-1].notes:
-            print(f"note: {name}: {note}", file=sys.stderr)
-    if str(json_) != "-":
-        typer.echo(f"ID: {found[0].data}, {found[0].samples:,} samples\n\n{number_layout(found)}")
-    if json_ is not None:
-        _write(json_, lambda file: file.write(json.dumps([a.to_dict() for a in found], indent=2) + "\n"))
 
 
 def _named(runs: list[Path]) -> list[tuple[str, Path]]:
@@ -145,73 +107,79 @@ def _named(runs: list[Path]) -> list[tuple[str, Path]]:
     return [(str(r) if names.count(r.name) > 1 or not r.name else r.name, r) for r in runs]
 
 
-def _check_methods(wanted: list[str] | None) -> None:
-    from credro.methods import METHODS
-
-    for method in wanted or []:
-        one_of("--methods", method, METHODS)
-
-
 def _run(
     named: tuple[str, Path],
-    say: Callable[[str], None],
     wanted: list[str] | None,
-    *,
-    data: str | None,
-    split: str | None,
-    ood: list[str],
-    limit: int | None,
-    label: str | None,
+    measured: Measured,
     seen: str,
-    on_error: str,
-    root: Path | None,
     device: str,
-) -> Assessment:
-    from credro.assess import SeenWarning, assess
-    from credro.cli.inputs import read_id, read_ood
+    say: Callable[[str], None],
+) -> Evaluation:
     from credro.ensemble import load
-    from credro.methods import reading
+    from credro.evaluation import SeenWarning
+    from credro.evaluation import evaluate as measure
 
     name, folder = named
     say(f"{name}: loading")
     ensemble = load(folder, device=device)
-    known = read_id(ensemble, data, split, root, first=limit, label=label, on_error=on_error)
-    sets = read_ood(ensemble, ood, known, root, first=limit, on_error=on_error)
-    readable = None if wanted is None else [m for m in wanted if m in reading(ensemble.rule)]
+    known, ood = measured.both(ensemble)
+    readable = None if wanted is None else [m for m in wanted if m in ensemble.readers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeenWarning)  # they are among the notes, which are printed with the run's name
-        return assess(ensemble, known, sets, readable, name=name, seen=seen, say=lambda text: say(f"{name}: {text}"))
+        return measure(ensemble, known, ood, readable, name=name, seen=seen, say=lambda text: say(f"{name}: {text}"))
 
 
-def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) -> Assessment:
-    from credro.assess import OF_PROBABILITIES, assess_probs
-    from credro.cli.inputs import named_arrays, npy
+def _own(probs: Path, labels: Path, ood: list[str], wanted: list[str] | None) -> Evaluation:
+    from credro.evaluation import evaluate as measure
+    from credro.methods import of_probabilities
 
-    strangers = named_arrays(ood)
-    readable = None if wanted is None else [m for m in wanted if m in OF_PROBABILITIES]
-    return assess_probs(npy(probs), npy(labels), strangers, readable, name=probs.stem)
+    far = named_arrays(ood)
+    readable = None if wanted is None else [m for m in wanted if m in of_probabilities()]
+    return measure(npy(probs), npy(labels), far, readable, name=probs.stem)
 
 
-def _print(found: list[Assessment], *, to_terminal: bool) -> None:
-    """Warnings to standard error, the tables to standard output unless a program reads that."""
-    from credro.assess import error_layout, layout, worth
+def _regression(
+    named: tuple[str, Path], wanted: list[str] | None, measured: Measured, seen: str, device: str
+) -> RegressionEvaluation:
+    from credro.ensemble import load
+    from credro.evaluation import SeenWarning, evaluate_regression
 
-    for a in found:
-        for text in (*a.notes, *a.warnings):
-            print(f"note: {a.name}: {text}", file=sys.stderr)
+    ensemble = load(named[1], device=device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeenWarning)
+        return evaluate_regression(ensemble, measured.known(ensemble), wanted, name=named[0], seen=seen)
+
+
+def _say(found: list[Evaluation], *, to_terminal: bool) -> None:
+    """Notes and warnings to standard error, the tables to standard output unless a program reads that."""
+    from credro.evaluation import best_score, errors_table, results_table
+
+    for evaluation in found:
+        tell((*evaluation.notes, *evaluation.warnings), evaluation.name)
     if to_terminal:
-        for what in dict.fromkeys(f"{a.data}, {a.samples:,} samples" for a in found):
-            typer.echo(f"ID: {what}")
-        measured = [a for a in found if a.lines]
-        typer.echo("\n" + layout(measured))
+        measured = [evaluation for evaluation in found if evaluation.results]
+        typer.echo(f"{_id_sets(found)}\n\n{results_table(measured)}")
         typer.echo("\nFinding errors: AUROC, area under accuracy-rejection, accuracy at 90 % coverage\n")
-        typer.echo(error_layout(measured) + "\n\n" + worth(measured))
+        typer.echo(f"{errors_table(measured)}\n\n{best_score(measured)}")
 
 
-def _rows(file: Any, found: list[Assessment]) -> None:
-    from credro.assess import flat
+def _say_regression(found: list[RegressionEvaluation], *, to_terminal: bool) -> None:
+    from credro.evaluation import regression_table
 
-    header, rows = flat(found)
+    for evaluation in found:
+        tell(evaluation.notes, evaluation.name)
+    if to_terminal:
+        typer.echo(f"{_id_sets(found)}\n\n{regression_table(found)}")
+
+
+def _id_sets(found: list[Any]) -> str:
+    return "\n".join(dict.fromkeys(f"ID: {e.data}, {e.samples:,} samples" for e in found))
+
+
+def _rows(file: Any, found: list[Evaluation]) -> None:
+    from credro.evaluation import csv_rows
+
+    header, rows = csv_rows(found)
     csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 

@@ -25,7 +25,7 @@ def list_(
 ) -> None:
     """List methods, nets, data and the like.
 
-    WHAT is methods, nets, data, recipes, augmentations, corruptions or experiments.
+    WHAT is methods, choices, nets, data, recipes, augmentations, corruptions or experiments.
 
     \b
     Examples:
@@ -34,6 +34,7 @@ def list_(
     """
     topics = {
         "methods": methods,
+        "choices": choices,
         "nets": nets,
         "data": lambda: data(root),
         "recipes": recipes,
@@ -46,19 +47,30 @@ def list_(
 
 
 def methods() -> Rows:
-    """Every method: how its members are trained, how they are read, and its hyper-parameters with defaults."""
-    from credro.methods import METHODS, make, options
+    """Every method: its five choices, their options with defaults, and who published it."""
+    from credro.methods import CHOICES, METHODS, options
 
     return [
         {
             "name": name,
+            "label": entry.label,
             "title": entry.title,
-            "training": make(name).rule.name,
-            "readout": make(name).readout.name,
+            **{what: getattr(entry.method, what).kind for what in CHOICES},
             "options": options(name),
             "reference": entry.reference,
         }
         for name, entry in METHODS.items()
+    ]
+
+
+def choices() -> Rows:
+    """Every start, risk, head, stop and read-out that a method can be made of, as ``--set`` takes it."""
+    from credro.methods import CHOICES
+
+    return [
+        {"name": f"{what}={kind}", "about": _first_line(choice), "options": choice().options()}
+        for what, (kinds, _) in CHOICES.items()
+        for kind, choice in kinds.items()
     ]
 
 
@@ -81,32 +93,18 @@ def nets() -> Rows:
 def data(root: Path | None = None) -> Rows:
     """Every named set: what it is, where it is looked for, whether it is there, and its publisher's page."""
     from credro.data import SOURCES, data_root
+    from credro.data.readers import PUBLISHED
 
     base = data_root(root)
     rows = []
     for name, source in SOURCES.items():
-        places = [] if source.embedded else _places(name, base)
+        places = [] if source.embedded else list(map(str, PUBLISHED[name].candidates(base)))
         how = "embedded" if source.embedded else "fetch" if source.files else "by hand"
         here = source.embedded or any(Path(place).exists() for place in places)
         rows.append(
             {"name": name, "about": source.about, "get": how, "here": here, "looked_for": places, "page": source.page}
         )
     return rows
-
-
-def _places(name: str, base: Path) -> list[str]:
-    """Where the reader of a set looks for its training and test samples: what it says when it finds nothing."""
-    from credro.data import DataNotFound, load
-
-    nowhere = base / ".credro-nowhere"
-    places = []
-    for split in (None, "test"):  # None is train where there is one
-        try:
-            load(name, split=split, root=nowhere)
-        except DataNotFound as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.startswith(f"    {nowhere}")]
-            places += [line.replace(str(nowhere), str(base)).removesuffix("/CLASS") for line in lines]
-    return list(dict.fromkeys(places))
 
 
 def recipes() -> Rows:
@@ -119,7 +117,7 @@ def recipes() -> Rows:
         return {f.name: v for f in fields(Recipe) if (v := getattr(recipe, f.name)) != getattr(default, f.name)}
 
     named = [{"name": name, "sets": changed(recipe)} for name, recipe in PRESETS.items()]
-    return [{"name": "(default)", "sets": default.config()}, *named]
+    return [{"name": "(default)", "sets": default.to_json()}, *named]
 
 
 def augmentations() -> Rows:
@@ -144,7 +142,7 @@ def experiments() -> Rows:
         {
             "name": e.name,
             "title": e.title,
-            "methods": list(e.methods),
+            "methods": list(e.compared),
             "variants": [v.label for v in e.variants if v.label],
         }
         for e in EXPERIMENTS.values()
@@ -152,27 +150,29 @@ def experiments() -> Rows:
 
 
 def _first_line(thing: Any) -> str:
-    return (thing.__doc__ or "").strip().partition("\n")[0]
+    return (thing.__doc__ or "").strip().partition("\n")[0].replace("``", "")
 
 
 def _text(what: str, rows: Rows) -> str:
-    from credro.assess import table
+    from credro._text import text_table
 
     if what == "nets":
         cells = [
             [r["name"], "x".join(map(str, r["input"])) if r["input"] else "any", f"{r['parameters']:,}"] for r in rows
         ]
-        return table(cells, ["net", "usual input", "parameters (10 classes)"], widest=40)
+        return text_table(cells, ["net", "usual input", "parameters (10 classes)"], widest=40)
     return _blocks({r["name"]: LINES[what](r) for r in rows})
 
 
 def _method(row: dict[str, Any]) -> list[str]:
-    options = f"--set {_pairs(row['options'])}" if row["options"] else "no options"
-    return [
-        f"{row['title']} ({row['reference']})",
-        f"training rule {row['training']}, read-out {row['readout']}",
-        options,
-    ]
+    from credro.methods import CHOICES
+
+    chosen = ", ".join(f"{what} {row[what]}" for what in CHOICES)
+    return [f"{row['title']} ({row['reference']})", chosen, _settable(row["options"])]
+
+
+def _settable(options: dict[str, Any]) -> str:
+    return f"--set {_pairs(options)}" if options else "no options"
 
 
 def _set(row: dict[str, Any]) -> list[str]:
@@ -182,11 +182,13 @@ def _set(row: dict[str, Any]) -> list[str]:
 
 
 def _pairs(options: dict[str, Any]) -> str:
-    return " ".join(f"{k}={v}" for k, v in options.items())
+    """As ``--set`` takes them."""
+    return " ".join(f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in options.items())
 
 
 LINES: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "methods": _method,
+    "choices": lambda row: [row["about"], _settable(row["options"])],
     "data": _set,
     "recipes": lambda row: [_pairs(row["sets"])],
     "augmentations": lambda row: [row["about"]],

@@ -1,4 +1,4 @@
-"""What several commands share: wrong use, NAME=VALUE pairs, and a word on what is going on."""
+"""What several commands share: wrong use, ``--set``, checks of what was typed, and a word on what is going on."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+
+from credro import _names
+from credro._names import Argument, Message, message_of
 
 T = TypeVar("T")
 
@@ -28,38 +32,38 @@ class Misuse(ValueError):  # noqa: N818 - read as a sentence
 
 
 @contextmanager
-def checking_options() -> Iterator[None]:
-    """What is found wrong in here is the command line's fault."""
+def checking_options(given: Iterable[str] = ()) -> Iterator[None]:
+    """What is found wrong in here is the command line's fault. given: names after ``--set``, which errors name so."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise Misuse(str(error)) from error
+        keys = {name: key for key in given for name in (key, key.rpartition(".")[2])}
+        parts = [
+            replace(part, name=f"--set {keys[part.name]}") if isinstance(part, Argument) and part.name in keys else part
+            for part in message_of(error).parts
+        ]
+        raise Misuse(Message(*parts)) from error
 
 
 def settings(pairs: list[str] | None) -> dict[str, Any]:
-    """``["delta_g=0.7", "spacing=uniform"]`` as a dict; values are numbers, booleans or text."""
+    """What ``--set`` says, ``["delta_g=0.7", "head.norm=batch"]``, as a dict: values are JSON, or else text."""
     out: dict[str, Any] = {}
     for pair in pairs or []:
         key, sign, value = pair.partition("=")
         if not sign or not key:
             raise Misuse(f"--set takes NAME=VALUE, got {pair!r}")
         try:
-            out[key.replace("-", "_")] = json.loads(value.lower() if value in ("True", "False") else value)
+            found = json.loads(value.lower() if value in ("True", "False") else value)
         except json.JSONDecodeError:
-            out[key.replace("-", "_")] = value
+            found = value
+        out[key.replace("-", "_")] = tuple(found) if isinstance(found, list) else found
     return out
 
 
 def one_of(option: str, value: str, allowed: Iterable[str]) -> str:
     """``value``, if it is allowed."""
-    from difflib import get_close_matches
-
-    names = list(allowed)
-    if value not in names:
-        near = get_close_matches(value, names, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise Misuse(f"{option} must be one of {', '.join(names)}, got {value!r}{hint}")
-    return value
+    with checking_options():
+        return _names.one_of(option, value, allowed)
 
 
 def at_least(least: int, **numbers: int | None) -> None:

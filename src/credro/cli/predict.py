@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credro.cli import _readers
+from credro.cli._inputs import Measured
+from credro.cli._rows import Abstain, header, opened, rows, write_csv, write_json
+from credro.cli._wording import tell
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of
-from credro.cli.rows import Abstain, header, opened, rows, write_csv, write_json
 
 if TYPE_CHECKING:
-    from credro.ensemble import Ensemble
-    from credro.evaluation import Threshold
+    from credro.metrics import Threshold
 
 NO_THRESHOLD = 3
 """Exit code where no threshold can be shown to hold the error."""
@@ -30,7 +31,7 @@ def predict(
     ] = "short",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: standard output.")] = None,
     method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read the members by another method of their training rule.")
+        str | None, typer.Option(metavar="NAME", help="Read the members by another method, trained the same way.")
     ] = None,
     abstain_above: Annotated[
         float | None, typer.Option(metavar="X", help="Abstain where (epistemic) uncertainty is above this.")
@@ -84,7 +85,7 @@ def predict(
     """
     one_of("--format", format_, ("csv", "json"))
     one_of("--columns", columns, ("short", "all"))
-    one_of("--on-error", on_error, ("stop", "skip"))
+    one_of("--on-error", on_error, _readers.ON_ERROR)
     if abstain_above is not None and max_error is not None:
         raise Misuse("--abstain-above and --max-error are two ways to choose a threshold: give one")
     if (max_error is None) != (held_out is None):
@@ -93,49 +94,55 @@ def predict(
         raise Misuse("--score goes with --abstain-above or --max-error: it says what these look at")
     at_least(1, batch_size=batch_size)
     check_device(device)
-    for option, share in (("--max-error", max_error), ("--confidence", confidence)):
-        if share is not None and not 0 < share < 1:
-            raise Misuse(f"{option} must lie in (0, 1), got {share}")
-    from credro.cli.inputs import read_unlabelled
+    for option, fraction in (("--max-error", max_error), ("--confidence", confidence)):
+        if fraction is not None and not 0 < fraction < 1:
+            raise Misuse(f"{option} must lie in (0, 1), got {fraction}")
+    from credro.data.again import read_samples
     from credro.ensemble import load
-    from credro.evaluation import SCORES
     from credro.methods import METHODS
-    from credro.readouts.columns import distinct
+    from credro.metrics import SCORES
+    from credro.prediction.columns import distinct
 
     if method is not None:
         one_of("--method", method, METHODS)
     if score is not None:
         one_of("--score", score, SCORES)
     ensemble = load(run, method=method, device=device)
-    sets = read_unlabelled(ensemble, inputs, split, root, label, on_error)
+    sets = read_samples(ensemble.wanted, inputs, split, root, label=label, on_error=on_error)
+    for data in sets:
+        tell(data.notes)
     abstain: Abstain | None = None
     choice: Threshold | None = None
     if abstain_above is not None:
         abstain = _above(abstain_above, score or "epistemic")
     elif max_error is not None:
-        choice = _chosen(ensemble, str(held_out), held_out_split, root, label, max_error, confidence, score or "total")
+        if ensemble.regression:
+            raise ValueError("--max-error counts wrong classes, and the run is a regression: take --abstain-above")
+        held = Measured(held_out, held_out_split, label=label, root=root).known(ensemble)
+        choice = ensemble.threshold(held, max_error=max_error, confidence=confidence, score=score or "total")
+        tell([choice.note])
         abstain = _unless(choice)
     detailed = columns == "all" or format_ == "json"
     made = rows(ensemble, sets, abstain, batch_size, detailed=detailed)
     with opened(out) as file:
         if format_ == "csv":
-            shown = header(ensemble, detailed=detailed, errors=on_error == "skip")
-            write_csv(file, made, shown)
+            write_csv(file, made, header(ensemble, detailed=detailed, errors=on_error == "skip"))
         else:
             write_json(file, made, distinct(ensemble.classes, len(ensemble.classes)))
     if choice is not None and not choice.found:
-        print("note: every row abstains", file=sys.stderr)
+        shown = "" if choice.reachable is None else f"; --max-error {choice.reachable:g} can be shown"
+        tell([f"every row abstains{shown}"])
         raise typer.Exit(NO_THRESHOLD)
 
 
 def _above(limit: float, score: str) -> Abstain:
     """Leave unanswered what is more uncertain than ``limit``."""
-    from credro.evaluation import score_of
-    from credro.readouts import GaussianPrediction
+    from credro.metrics import score_of
+    from credro.prediction import GaussianPrediction
 
     def abstain(prediction: Any) -> Any:
         if isinstance(prediction, GaussianPrediction) and score == "confidence":
-            raise ValueError("--score confidence is for classes, and the run predicts numbers")
+            raise ValueError("--score confidence is for classes, and the run is a regression")
         return score_of(prediction, score) > limit
 
     return abstain
@@ -146,24 +153,3 @@ def _unless(choice: Threshold) -> Abstain:
     import torch
 
     return lambda prediction: ~torch.as_tensor(choice.accepts(prediction))
-
-
-def _chosen(
-    ensemble: Ensemble,
-    name: str,
-    split: str | None,
-    root: Path | None,
-    label: str | None,
-    max_error: float,
-    confidence: float,
-    score: str,
-) -> Threshold:
-    """A threshold that is shown on held-out data to keep the error of what is answered below ``max_error``."""
-    from credro.cli.inputs import read_id
-
-    if not ensemble.classes:
-        raise ValueError("--max-error counts wrong classes, and the run predicts numbers: take --abstain-above")
-    data = read_id(ensemble, name, split, root, label=label)
-    choice = ensemble.threshold(data, max_error=max_error, confidence=confidence, score=score)
-    print(f"note: {choice.note.replace('max_error=', '--max-error ')}", file=sys.stderr)
-    return choice

@@ -12,7 +12,7 @@ from credro.cli.options import Device, Misuse, Root, at_least, check_device, one
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True, show_default=False)] = None,
-    preset: Annotated[str, typer.Option(metavar="NAME", help="fashion, cpu or paper.")] = "fashion",
+    preset: Annotated[str, typer.Option(metavar="NAME", help="fashion, cpu, paper or demo.")] = "fashion",
     runs: Annotated[int | None, typer.Option(metavar="R", help="Repetitions; default: the paper's.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks and results go.")] = Path("runs/reproduce"),
     root: Root = None,
@@ -22,8 +22,9 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper.
 
-    Networks are trained once and shared by all experiments in DIR; what was interrupted goes on where it stopped.
+    Networks are trained once for all experiments in DIR; what was interrupted goes on where it stopped.
     fashion: Fashion-MNIST and a small CNN, minutes. cpu: CIFAR-10 and ResNet-8, hours. paper: the paper's own setting.
+    demo: data that comes with the package.
 
     \b
     Examples:
@@ -31,21 +32,20 @@ def reproduce(
       credro reproduce main --preset fashion --runs 3
       credro reproduce sizes --preset paper --root data --device cuda
     """
-    from credro.experiments import EXPERIMENTS, WORLDS
+    from credro.experiments import BENCHMARKS, EXPERIMENTS
     from credro.experiments import reproduce as execute
-    from credro.experiments.tables import markdown
     from credro.training.executors import EXECUTORS
 
     if show:
         for experiment in EXPERIMENTS.values():
-            ready = [p for p in WORLDS if (out / f"{experiment.name}-{p}" / "experiment.json").exists()]
+            ready = [p for p in BENCHMARKS if (out / f"{experiment.name}-{p}" / "experiment.json").exists()]
             done = f"  (made: {', '.join(ready)})" if ready else ""
             typer.echo(f"{experiment.name:<12} {experiment.title}{done}")
         return
     if name is None:
         raise Misuse("reproduce needs NAME, one of the experiments of credro reproduce --list")
     one_of("NAME", name, EXPERIMENTS)
-    one_of("--preset", preset, WORLDS)
+    one_of("--preset", preset, BENCHMARKS)
     one_of("--executor", executor, EXECUTORS)
     at_least(1, runs=runs)
     check_device(device)
@@ -60,4 +60,4 @@ def reproduce(
         say=lambda text: typer.echo(text, err=True),
     )
     for table in tables:
-        typer.echo(f"\n{table.title}. {table.note}\n\n{markdown(table)}")
+        typer.echo(f"\n{table.title}. {table.note}\n\n{table.markdown()}")

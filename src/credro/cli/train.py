@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -9,17 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credro.cli import readers
+from credro.cli._readers import with_reader_options
+from credro.cli._wording import one_line
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, checking_options, one_of, settings
-from credro.cli.wording import one_line
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from credro.data import Data
     from credro.ensemble import Ensemble
+    from credro.methods import Method
 
 
+@with_reader_options
 def train(
     data: Annotated[str, typer.Option(metavar="DATA", help="A set's name, or a folder, .npz, .csv or .parquet.")],
     out: Annotated[Path, typer.Option(metavar="RUN", help="Folder of the run; one that is there goes on.")],
@@ -39,7 +42,9 @@ def train(
     augment: Annotated[str | None, typer.Option(metavar="NAME", help="none, flip, crop-flip or histology.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the method or field of the recipe; repeat it."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A choice or option of the method, or a field of the recipe; repeat it."
+        ),
     ] = None,
     early_stop: Annotated[
         bool | None,
@@ -65,21 +70,7 @@ def train(
         str | None,
         typer.Option(metavar="SPLIT", help="Split to stop by. Default: a part of the training data."),
     ] = None,
-    label: readers.Label = None,
-    group: readers.Group = None,
-    drop: readers.Drop = None,
-    keep: readers.Keep = None,
-    missing: readers.Missing = None,
-    categories: readers.Categories = None,
-    task: readers.Task = None,
-    classes: readers.Classes = None,
-    x: readers.XArray = None,
-    y: readers.YArray = None,
-    layout: readers.Layout = None,
-    header: readers.Header = None,
-    size: readers.Size = None,
-    on_error: readers.OnError = None,
-    deep: readers.Deep = None,
+    reader: Any = None,
     root: Root = None,
     force: Annotated[bool, typer.Option("--force", help="Remove the run that is in RUN, and start anew.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Everything random depends on this.")] = 0,
@@ -99,10 +90,12 @@ def train(
           --missing '?' --test 0.2 --out runs/patients
       credro train --data cifar10 --net resnet8 --method credro --members 5 \\
           --epochs 10 --limit 20000 --seed 0 --executor processes --out RUN
+      credro train --data digits --method credro --set start=biased \\
+          --set head.norm=batch --set delta_g=0.7 --out RUN
     """
     from credro.data import AUGMENTATIONS
     from credro.ensemble import fit
-    from credro.methods import METHODS, make
+    from credro.methods import METHODS
     from credro.nets import NETS
     from credro.training.executors import EXECUTORS
     from credro.training.plan import planned
@@ -122,24 +115,15 @@ def train(
     if out.is_file():
         raise Misuse(f"--out must be a folder, got the file {out}")
     given = {"epochs": epochs, "batch_size": batch_size, "lr": lr, "augment": augment, "seed": seed}
-    changes, chosen = _settings(set_, method, {k: v for k, v in given.items() if v is not None})
-    reader = readers.reader_options(
-        label=label, group=group, drop=drop, keep=keep, missing=missing, categories=categories, task=task,
-        classes=classes, x=x, y=y, layout=layout, header=header, size=size, on_error=on_error, deep=deep,
-    )  # fmt: skip
-    with checking_options():
-        how = make(method, **chosen)
-        (PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else Recipe()).with_(**changes)
+    base = PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else None
+    how, fields_set = _settings(set_, method)
+    changes = {**{k: v for k, v in given.items() if v is not None}, **fields_set}
+    with checking_options(fields_set):
+        (base or Recipe()).with_(**changes)
     parts = read_parts(data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed)
     net = net or ("resnet8" if len(parts.train.shape) == 3 else "table")
-    plan = planned(
-        parts.train,
-        net,
-        PRESETS[recipe] if recipe is not None else None,
-        held_out=parts.held_out,
-        early_stop=early_stop,
-        changes=changes,
-    )
+    _check_net(net, parts.train.shape)
+    plan = planned(parts.train, net, base, held_out=parts.held_out, early_stop=early_stop, changes=changes)
     if force:
         _remove(out)
     ensemble = fit(
@@ -226,24 +210,45 @@ def _without_test(whole: Data, test: float, seed: int) -> Tensor:
         return divided(whole, 1 - test, seed=seed, stratify=classes)[0]
 
 
-def _settings(pairs: list[str] | None, method: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Changes of the recipe and options of the method, of what ``--set`` says."""
-    from credro.methods import options
+def _settings(pairs: list[str] | None, method: str) -> tuple[Method, dict[str, Any]]:
+    """What ``--set`` makes of the method, and the fields of the recipe that it changes.
+
+    A name is the method's where its choices have such an option, else the recipe's.
+    """
+    from credro._names import did_you_mean
+    from credro.methods import CHOICES, make
     from credro.training.recipe import ALIASES, Recipe
 
-    of_recipe = {f.name for f in fields(Recipe)}
-    chosen: dict[str, Any] = {}
-    for key, value in settings(pairs).items():
-        if key in options(method):
-            chosen[key] = value
-        elif ALIASES.get(key, key) in of_recipe:
-            changes[ALIASES.get(key, key)] = tuple(value) if isinstance(value, list) else value
-        else:
+    given = settings(pairs)
+    of_recipe = {f.name: f.name for f in fields(Recipe)} | ALIASES
+    every = {o for kinds, _ in CHOICES.values() for kind in kinds.values() for o in kind().options()}
+    with checking_options(given):
+        base = make(method, **{what: given[what] for what in CHOICES if what in given})
+    own = {option for what in CHOICES for option in getattr(base, what).options()}
+    changes = {of_recipe[key]: value for key, value in given.items() if key in of_recipe and key not in own}
+    chosen = {key: value for key, value in given.items() if key in own or key not in of_recipe}
+    for key in chosen:
+        if key not in every and key.partition(".")[0] not in CHOICES:
             raise Misuse(
-                f"--set {key}: method {method!r} has {', '.join(options(method)) or 'no options'}; "
-                f"the recipe has {', '.join(sorted(of_recipe))}"
+                f"--set {key} is nothing that can be set{did_you_mean(key, [*CHOICES, *own, *of_recipe])}: method "
+                f"{method!r} has {', '.join([*CHOICES, *sorted(own)])}; the recipe has {', '.join(of_recipe)}"
             )
-    return changes, chosen
+    with checking_options(given):
+        return make(method, **chosen), changes
+
+
+def _check_net(net: str, shape: tuple[int, ...]) -> None:
+    """Refuse samples that the network does not take, and say what else to type."""
+    import torch
+
+    from credro.nets import make
+
+    try:
+        with torch.device("meta"):  # nothing is allocated
+            make(net, classes=2, shape=shape)
+    except ValueError as error:
+        other = "another --net, or --size for image files" if len(shape) == 3 else "--net table or mlp"
+        raise ValueError(f"--net {net} does not take samples of shape {shape} ({error}): take {other}") from error
 
 
 def _remove(out: Path) -> None:
@@ -256,14 +261,21 @@ def _remove(out: Path) -> None:
 
 def _report(ensemble: Ensemble) -> None:
     """Each member's fit on the training data, and its temperature if there is one."""
-    from credro.assess import table
+    from credro._text import text_table
+    from credro.training.records import Fit
 
-    rows = []
-    for i, record in enumerate(ensemble.records):
-        fitted = record["train"]
-        row = [i, *([f"{record['delta']:.4g}"] if "delta" in record else [])]
-        row += [f"{100 * fitted['accuracy']:.2f}" if "accuracy" in fitted else "-", f"{fitted['loss']:.4f}"]
-        row += [f"{fitted['confidence']:.3f}" if "confidence" in fitted else "-"]
-        rows.append([*row, *([f"{ensemble.temperatures[i]:.3f}"] if ensemble.calibrated else [])])
-    columns = ["member", *(["delta"] if "delta" in ensemble.records[0] else []), "training accuracy", "loss"]
-    typer.echo(table(rows, [*columns, "confidence", *(["temperature"] if ensemble.calibrated else [])]))
+    records = ensemble.records
+    columns: dict[str, list[str]] = {"member": [str(record.member) for record in records]}
+    if any(record.delta is not None for record in records):
+        columns["delta"] = [_number(record.delta, ".4g") for record in records]
+    fits = [record.train or Fit(math.nan) for record in records]
+    columns["training accuracy"] = [_number(fit.accuracy, ".2f", 100) for fit in fits]
+    columns["loss"] = [_number(fit.loss, ".4f") for fit in fits]
+    columns["confidence"] = [_number(fit.confidence, ".3f") for fit in fits]
+    if ensemble.calibrated:
+        columns["temperature"] = [f"{t:.3f}" for t in ensemble.temperatures]
+    typer.echo(text_table(list(zip(*columns.values(), strict=True)), list(columns)))
+
+
+def _number(value: float | None, form: str, times: float = 1) -> str:
+    return "-" if value is None or math.isnan(value) else f"{times * value:{form}}"

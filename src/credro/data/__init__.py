@@ -6,33 +6,14 @@ from credro.data.base import BadFile, Data, to_float
 from credro.data.conform import conform
 from credro.data.corruptions import CORRUPTIONS, corrupt, corrupt_data
 from credro.data.errors import BadFiles, DataError, DataNotFound, UnknownSplit
-from credro.data.load import data_root, load
+from credro.data.load import candidates, data_root, load
 from credro.data.noise import symmetric_noise
 from credro.data.sources import SOURCES
 from credro.data.splits import limit, split, split_groups
 from credro.data.stats import channel_stats
 
 __all__ = [
-    "AUGMENTATIONS",
-    "CORRUPTIONS",
-    "SOURCES",
-    "BadFile",
-    "BadFiles",
-    "Data",
-    "DataError",
-    "DataNotFound",
-    "UnknownSplit",
-    "as_data",
-    "channel_stats",
-    "conform",
-    "corrupt",
-    "corrupt_data",
-    "data_root",
-    "limit",
-    "load",
-    "normalise",
-    "split",
-    "split_groups",
-    "symmetric_noise",
-    "to_float",
-]
+    "AUGMENTATIONS", "CORRUPTIONS", "SOURCES", "BadFile", "BadFiles", "Data", "DataError", "DataNotFound",
+    "UnknownSplit", "as_data", "candidates", "channel_stats", "conform", "corrupt", "corrupt_data", "data_root",
+    "limit", "load", "normalise", "split", "split_groups", "symmetric_noise", "to_float",
+]  # fmt: skip

@@ -21,6 +21,7 @@ from torch.utils.data import (
     default_collate,
 )
 
+from credro._names import ArgumentError
 from credro.data.base import Data
 from credro.data.classes import Classes, class_names, list_classes, number_labels, rename_labels
 
@@ -87,11 +88,8 @@ def _renamed(data: Data, classes: tuple[str, ...], strict: bool) -> Data:
     labels = rename_labels(data.labels, data.classes, classes)
     if not bool((labels >= 0).any()) and len(data.classes) == len(classes):
         there, known = (", ".join(names[:3]) for names in (data.classes, classes))
-        warnings.warn(
-            f"{data.name}: its classes ({there}, ...) are not those that are known ({known}, ...); they are compared "
-            f"by number",
-            stacklevel=4,
-        )
+        others = f"its classes ({there}, ...) are not those that are known ({known}, ...)"
+        warnings.warn(f"{data.name}: {others}; they are compared by number", stacklevel=4)
         return data
     if strict and len(bad := (labels < 0).nonzero()):
         _refuse(data.classes[int(data.labels[bad[0]])], bad, classes)
@@ -99,10 +97,8 @@ def _renamed(data: Data, classes: tuple[str, ...], strict: bool) -> Data:
 
 
 def _refuse(value: Any, bad: Tensor, classes: tuple[str, ...]) -> NoReturn:
-    raise ValueError(
-        f"label {value!r} of sample {int(bad[0])} is not one of the {list_classes(classes)} "
-        f"({len(bad)} such labels in all)"
-    )
+    which = f"label {value!r} of sample {int(bad[0])}"
+    raise ArgumentError("y", f"{which} is not one of the {list_classes(classes)} ({len(bad)} such labels in all)")
 
 
 def _dataset(source: Any) -> Any:
@@ -121,7 +117,7 @@ def _labelled(y: Tensor | list[str], classes: Classes | None, strict: bool) -> t
             return y.float(), () if classes is None else class_names(classes)
         y = y[:, 0] if y.ndim == 2 else y  # a column of class numbers
         if y.ndim != 1:
-            raise ValueError(f"y must have one label per sample, got shape {tuple(y.shape)}")
+            raise ArgumentError("y", f"y must have one label per sample, got shape {tuple(y.shape)}")
     labels, names = number_labels(y, classes)
     if strict and len(bad := (labels < 0).nonzero()):
         first = y[int(bad[0])]
@@ -136,14 +132,8 @@ def _from_loader(loader: DataLoader[Any], name: str, classes: Classes | None, st
         whole = as_data(dataset if isinstance(dataset, Data) else tuple(dataset.tensors), name, classes, strict=strict)
     else:
         whole = _from_dataset(dataset, loader.collate_fn, name, classes, strict)
-    unused = [
-        text
-        for given, text in (
-            (loader.drop_last, "drop_last=True (the last, smaller batch of an epoch is trained on as well)"),
-            (loader.num_workers > 0, f"num_workers={loader.num_workers} (samples are read by threads)"),
-        )
-        if given
-    ]
+    unused = ["drop_last=True (the last, smaller batch of an epoch is trained on as well)"] * loader.drop_last
+    unused += [f"num_workers={loader.num_workers} (samples are read by threads)"] * (loader.num_workers > 0)
     notes = (f"of the DataLoader, not used: {'; '.join(unused)}",) if unused else ()
     whole = replace(whole, batch_size=loader.batch_size, notes=(*whole.notes, *notes))
     return whole if part is None else whole.subset(part)
@@ -161,7 +151,7 @@ def _from_dataset(
             f"since its order could not be restored after an interruption"
         )
     if len(source) == 0:
-        raise ValueError(f"data is empty: {type(source).__name__} has length 0")
+        raise ArgumentError("data", f"data is empty: {type(source).__name__} has length 0")
     first = source[0]
     if not isinstance(first, tuple | list) or len(first) != 2:
         raise TypeError(
@@ -247,7 +237,6 @@ def _label(source: Any, i: int) -> Tensor:
 
 def _checked(data: Data) -> Data:
     if isinstance(data.samples, Tensor) and len(data.samples) != len(data.labels):
-        raise ValueError(
-            f"x and y must have the same length, got {len(data.samples)} samples and {len(data.labels)} labels"
-        )
+        lengths = f"{len(data.samples)} samples and {len(data.labels)} labels"
+        raise ArgumentError("y", f"x and y must have the same length, got {lengths}")
     return data

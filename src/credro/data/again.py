@@ -7,26 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from credro._names import ArgumentError, did_you_mean
 from credro.data.adapt import as_data_of
 from credro.data.base import Data
 from credro.data.conform import conform
 from credro.data.corruptions import corrupt_data
-from credro.data.errors import DataError, UnknownSplit
-from credro.data.load import load
-from credro.data.readers import READERS
+from credro.data.errors import DataError, DataNotFound, UnknownSplit
+from credro.data.load import load, options_of
+from credro.data.readers import FILES, READERS
 from credro.data.readers.folders import split_folders
 from credro.data.readers.images import SUFFIXES, pil_data, read_images
-from credro.data.readers.like import npz_like, table_like
+from credro.data.readers.like import HELD_OUT, npz_like, table_like
 from credro.data.spec import Column, DataSpec
 from credro.data.splits import limit
 
-TABLES = (".csv", ".tsv", ".txt", ".data", ".parquet")
-UNSAID = ("test", "val", None)
-"""Splits to look for when none is named: None is the whole of what has no splits."""
+TABLES = tuple(suffix for suffix in FILES if suffix != ".npz")
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def read_labelled(
     """
     given = source or wanted.spec.source
     if not given:
-        raise ValueError("the run does not say what it was trained on: name the data")
+        raise ArgumentError("source", "the run does not say what it was trained on: name the data")
     name = str(given)
     if name in READERS:
         data = some_split(name, split, root, _size(name, wanted))
@@ -112,10 +110,11 @@ def read_samples(
         if not isinstance(given, str | Path):
             held.append(given)
             continue
-        path = Path(given)
         if str(given) in READERS:
             sets.append(some_split(str(given), split, root, _size(str(given), wanted)))
-        elif _existing(path, root).is_dir():
+            continue
+        path = _existing(Path(given), root)
+        if path.is_dir():
             images += _images_below(_part(path, split))
         elif path.suffix.lower() in SUFFIXES:
             images.append(path)
@@ -124,10 +123,11 @@ def read_samples(
         elif path.suffix.lower() == ".npz":
             sets.append(npz_like(path, wanted.spec, classes=wanted.classes, split=split, labelled=False))
         else:
-            raise ValueError(f"{path} must be a folder, an image, .npz, .csv, .tsv, .parquet or the name of a set")
+            allowed = "a folder, an image, .npz, .csv, .tsv, .parquet or the name of a set"
+            raise ArgumentError("inputs", f"{path} must be {allowed}")
     if (images or held) and not wanted.takes_images:
         given = images[0] if images else type(held[0]).__name__
-        raise ValueError(f"{given} is an image, but the run takes samples of shape {wanted.shape}")
+        raise ArgumentError("inputs", f"{given} is an image, but the run takes samples of shape {wanted.shape}")
     if held:
         sets.insert(0, pil_data(held, wanted.shape))
     if images:
@@ -154,23 +154,17 @@ def read_ood(
     if name.startswith("corrupt:"):
         kind, _, severity = name.removeprefix("corrupt:").partition(":")
         if not severity.isdigit():
-            raise ValueError(f"--ood corrupt:NAME:SEVERITY needs a severity from 1 to 5, got {name!r}")
+            raise ArgumentError("ood", f"ood corrupt:NAME:SEVERITY needs a severity from 1 to 5, got {name!r}")
         return f"{kind}:{severity}", corrupt_data(known, kind, int(severity))
     if name in READERS:
         return name, conform_to(some(some_split(name, None, root, _size(name, wanted)), first), wanted.shape)
     parts = split_folders(Path(name)) if Path(name).is_dir() else {}
-    place = next((str(parts[s]) for s in ("test", "val") if s in parts), name)
+    place = next((str(parts[s]) for s in HELD_OUT if s in parts), name)
     return Path(name).stem, some(read_samples(wanted, [place], None, root, on_error=on_error)[0], first)
 
 
 def read_ood_sets(
-    wanted: Wanted,
-    names: Sequence[str],
-    known: Data,
-    root: Path | None,
-    *,
-    first: int | None,
-    on_error: str = "stop",
+    wanted: Wanted, names: Sequence[str], known: Data, root: Path | None, *, first: int | None, on_error: str = "stop"
 ) -> dict[str, Data]:
     """Every OOD set that was named, by a short title where that says which."""
     found: dict[str, Data] = {}
@@ -182,14 +176,12 @@ def read_ood_sets(
 
 def some_split(source: str | Path, split: str | None, root: Path | None, options: dict[str, Any]) -> Data:
     """The split asked for, else test, else val, else all of what has no splits."""
-    if split is not None:
-        return load(source, split=split, root=root, **options)
-    for choice in UNSAID[:-1]:
+    for choice in HELD_OUT if split is None else ():
         try:
             return load(source, split=choice, root=root, **options)
         except UnknownSplit:
             continue
-    return load(source, root=root, **options)
+    return load(source, split=split, root=root, **options)
 
 
 def conform_to(data: Data, shape: tuple[int, ...]) -> Data:
@@ -197,7 +189,7 @@ def conform_to(data: Data, shape: tuple[int, ...]) -> Data:
     if data.shape == shape:
         return data
     if len(data.shape) != 3 or len(shape) != 3:
-        raise ValueError(f"{data.name!r} has samples of shape {data.shape}, the ensemble takes {shape}")
+        raise ArgumentError("data", f"{data.name!r} has samples of shape {data.shape}, the ensemble takes {shape}")
     return conform(data, shape)
 
 
@@ -208,18 +200,16 @@ def some(data: Data, first: int | None) -> Data:
 
 def _size(name: str, wanted: Wanted) -> dict[str, Any]:
     """The option with which a named set of image files is read in the run's size."""
-    from credro.data.load import options_of
-
     return {"size": wanted.shape[1:]} if wanted.takes_images and "size" in options_of(name) else {}
 
 
 def _existing(path: Path, root: Path | None) -> Path:
-    for place in (path, *([] if path.is_absolute() or root is None else [root / path])):
+    places = [path, *([] if path.is_absolute() or root is None else [root / path])]
+    for place in places:
         if place.exists():
             return place
-    near = get_close_matches(str(path), READERS, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise FileNotFoundError(f"{path} was not found: it is no file, no folder and no name of a set{hint}")
+    nothing = f"{path} was not found: it is no file, no folder and no name of a set"
+    raise DataNotFound(path, places, nothing + did_you_mean(path, READERS))
 
 
 def _part(path: Path, split: str | None) -> Path:

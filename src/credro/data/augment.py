@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
+from credro._names import ArgumentError
 from credro.data.base import to_float
 
 Augmentation = Callable[[Tensor, torch.Generator], Tensor]
@@ -36,14 +37,14 @@ def random_flip(
 def random_right_angle(x: Tensor, generator: torch.Generator) -> Tensor:
     """Each sample turned by 0, 90, 180 or 270 degrees; images must be square."""
     if x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"x must hold square images to turn by right angles, got {tuple(x.shape[-2:])}")
+        raise ArgumentError("x", f"x must hold square images to turn by right angles, got {tuple(x.shape[-2:])}")
     turned = [x.rot90(k, (-2, -1)) for k in range(4)]
     return _choose(turned, torch.randint(0, 4, (len(x),), generator=generator))
 
 
 def random_scale(x: Tensor, low: float, high: float, generator: torch.Generator) -> Tensor:
     """Each sample enlarged about its centre by a factor from [low, high], bilinear; below 1 the border is mirrored."""
-    _check_range("low", "high", low, high)
+    _check_range(low, high)
     factor = _uniform(len(x), low, high, generator)
     theta = torch.zeros(len(x), 2, 3)
     theta[:, 0, 0] = theta[:, 1, 1] = 1 / factor
@@ -53,8 +54,8 @@ def random_scale(x: Tensor, low: float, high: float, generator: torch.Generator)
 
 
 def random_blur(x: Tensor, low: float, high: float, generator: torch.Generator) -> Tensor:
-    """Each sample blurred by a Gaussian whose deviation, in pixels, comes from [low, high]."""
-    _check_range("low", "high", low, high)
+    """Each sample blurred by a Gaussian whose standard deviation, in pixels, comes from [low, high]."""
+    _check_range(low, high)
     b, c, h, w = x.shape
     radius = min(math.ceil(3 * high), h - 1, w - 1)  # mirroring cannot reach further
     sigma = _uniform(b, low, high, generator)
@@ -99,9 +100,11 @@ def colour_jitter(
 
 
 def normalise(x: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Floats ``(x - mean) / std`` with one mean and deviation per channel; bytes are taken as 0..1."""
+    """Floats ``(x - mean) / std`` with one mean and standard deviation per channel; bytes are taken as 0..1."""
     if len(mean) != x.shape[1] or len(std) != x.shape[1]:
-        raise ValueError(f"mean and std must have one entry per channel ({x.shape[1]}), got {len(mean)}, {len(std)}")
+        raise ArgumentError(
+            "mean", f"mean and std must have one entry per channel ({x.shape[1]}), got {len(mean)}, {len(std)}"
+        )
     pixels = x.float() if x.dtype == torch.uint8 else x.clone()
     offset, slope = _affine(tuple(mean), tuple(std), x.shape[1:], 255 if x.dtype == torch.uint8 else 1)
     return torch.addcmul(offset.to(pixels), pixels, slope.to(pixels), out=pixels)
@@ -200,6 +203,6 @@ def _like(x: Tensor, pixels: Tensor) -> Tensor:
     return pixels.mul(255).round().to(torch.uint8) if x.dtype == torch.uint8 else pixels.to(x.dtype)
 
 
-def _check_range(low_name: str, high_name: str, low: float, high: float) -> None:
+def _check_range(low: float, high: float) -> None:
     if not 0 < low <= high:
-        raise ValueError(f"{low_name} and {high_name} must satisfy 0 < {low_name} <= {high_name}, got {low} and {high}")
+        raise ArgumentError("low", f"low and high must satisfy 0 < low <= high, got {low} and {high}")

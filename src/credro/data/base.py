@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from credro._names import ArgumentError
 from credro.data.spec import DataSpec
 
 CHUNK = 1024
 """So many samples are looked at together."""
 
+Array = npt.NDArray[Any]
+
 Reader = Callable[[Tensor], Tensor]
-"""Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` in the dtype they are stored in."""
+"""Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` in the dtype they are stored in.
+
+One that knows what decides its samples without reading them has a method ``sample_keys``; see the function.
+"""
 
 
 def to_float(x: Tensor) -> Tensor:
@@ -88,6 +95,11 @@ class Data(Dataset[tuple[Tensor, Any]]):
             return self.samples[index.to(self.samples.device)]
         return self.samples(index)
 
+    def chunks(self) -> Iterator[Tensor]:
+        """All samples in order, some at a time: (B, *shape)."""
+        for start in range(0, len(self), CHUNK):
+            yield self.batch(torch.arange(start, min(start + CHUNK, len(self))))
+
     def subset(self, index: Tensor | Sequence[int]) -> Data:
         """The samples at ``index`` (B,), in that order."""
         index = torch.as_tensor(index, dtype=torch.long)
@@ -103,7 +115,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
     def relabel(self, labels: Tensor, classes: Sequence[str] | None = None) -> Data:
         """The same samples under other labels (N,)."""
         if len(labels) != len(self):
-            raise ValueError(f"labels must have one entry per sample: got {len(labels)} for {len(self)} samples")
+            counts = f"got {len(labels)} for {len(self)} samples"
+            raise ArgumentError("labels", f"labels must have one entry per sample: {counts}")
         return replace(self, labels=labels, classes=self.classes if classes is None else tuple(classes))
 
     def content(self) -> Tensor:
@@ -112,25 +125,50 @@ class Data(Dataset[tuple[Tensor, Any]]):
         Neither name, label, file format nor dtype count: bytes and the same image as floats in [0, 1] are equal, as are
         single and double precision. Reads every sample once.
         """
-        parts = [
-            content_of(self.batch(torch.arange(start, min(start + CHUNK, len(self)))))
-            for start in range(0, len(self), CHUNK)
-        ]
-        return torch.cat(parts) if parts else torch.empty(0, dtype=torch.long)
+        return torch.cat([torch.empty(0, dtype=torch.long), *map(content_of, self.chunks())])
 
     def fingerprint(self) -> str:
-        """Twelve hex digits that change when the samples or labels change; files count by name and size."""
+        """Twelve hex digits that change when a sample or a label changes.
+
+        Samples count by their bytes, whether they are held or read; images that are read from files by the bytes of
+        the files and all that is done to them. Samples that do not repeat (``repeats``) cannot count: then the labels
+        stand for the set, and nothing computed from the samples may be kept under this name.
+        """
         digest = hashlib.sha256(f"{len(self)} {self.shape}".encode())
-        digest.update(self.labels.cpu().contiguous().numpy().tobytes())
+        digest.update(_bytes(self.labels))
         if isinstance(self.samples, Tensor):
-            digest.update(self.samples.cpu().contiguous().numpy().tobytes())
-        elif self.paths:
-            for path in self.paths:
-                digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size}".encode())
-        else:  # a user's own dataset: a few samples stand for all
-            for i in torch.linspace(0, len(self) - 1, min(len(self), 32)).long():
-                digest.update(self.batch(i[None]).cpu().contiguous().numpy().tobytes())
+            digest.update(_bytes(self.samples))
+        elif (keys := sample_keys(self.samples, torch.arange(len(self)))) is not None:
+            digest.update(b"".join(keys))
+        elif self.repeats():
+            for x in self.chunks():
+                digest.update(_bytes(x))
+        else:
+            digest.update(b"random")
         return digest.hexdigest()[:12]
+
+    def repeats(self) -> bool:
+        """Whether a sample read twice is the same: those of a dataset that augments at random are not."""
+        if isinstance(self.samples, Tensor) or not len(self):
+            return True
+        some = torch.linspace(0, len(self) - 1, min(len(self), 16)).long()
+        if sample_keys(self.samples, some) is not None:
+            return True
+        return _bytes(self.batch(some)) == _bytes(self.batch(some))
+
+
+def sample_keys(read: Reader, index: Tensor) -> list[bytes] | None:
+    """What decides each of the samples at ``index`` (B,): equal keys, equal samples. None: only the samples tell."""
+    keys: Callable[[Tensor], list[bytes] | None] | None = getattr(read, "sample_keys", None)
+    return None if keys is None else keys(index)
+
+
+def changed_keys(read: Reader, index: Tensor, changes: Iterable[object]) -> list[bytes] | None:
+    """The keys of samples to each of which something is done: ``changes`` says to each what."""
+    keys = sample_keys(read, index)
+    if keys is None:
+        return None
+    return [_short(key + repr(change).encode()) for key, change in zip(keys, changes, strict=True)]
 
 
 def content_of(x: Tensor) -> Tensor:
@@ -149,8 +187,17 @@ def content_of(x: Tensor) -> Tensor:
 
 
 def _hashed(rows: list[bytes]) -> Tensor:
-    digests = b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in rows)
-    return torch.from_numpy(np.frombuffer(digests, np.int64).copy())
+    return torch.from_numpy(np.frombuffer(b"".join(_short(row, 8) for row in rows), np.int64).copy())
+
+
+def _short(content: bytes, size: int = 16) -> bytes:
+    return hashlib.blake2b(content, digest_size=size).digest()
+
+
+def _bytes(x: Tensor) -> memoryview:
+    """The bytes of a tensor as it is stored, of whatever dtype."""
+    flat: Any = x.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+    return memoryview(flat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,3 +209,6 @@ class _Picked:
 
     def __call__(self, i: Tensor) -> Tensor:
         return self.read(self.index[i.to(self.index.device)])
+
+    def sample_keys(self, i: Tensor) -> list[bytes] | None:
+        return sample_keys(self.read, self.index[i.to(self.index.device)])

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from credro._names import ArgumentError
+
 Classes = Sequence[Any] | int
 """Names of classes in the order of their numbers, or how many there are: 10 is 0 to 9."""
 
@@ -19,12 +21,12 @@ UNKNOWN = -1
 def class_names(classes: Classes) -> tuple[str, ...]:
     """``classes`` as names: 3 is ("0", "1", "2")."""
     if isinstance(classes, bool) or (isinstance(classes, int) and classes < 1):
-        raise ValueError(f"classes must be names, or a number of classes of at least 1, got {classes!r}")
+        raise ArgumentError("classes", f"classes must be names, or a number of classes of at least 1, got {classes!r}")
     if isinstance(classes, str):
         raise TypeError(f"classes must be a list of names, got the text {classes!r}")
     names = tuple(map(str, range(classes) if isinstance(classes, int) else classes))
     if len(set(names)) < len(names):
-        raise ValueError(f"classes must differ from each other, got {', '.join(names)}")
+        raise ArgumentError("classes", f"classes must differ from each other, got {', '.join(names)}")
     return names
 
 

@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from credro.data.base import Data, Reader
-
-CHUNK = 1024
-"""So many images are resized at once: floats take four times the room of bytes."""
+from credro._names import ArgumentError
+from credro.data.base import Data, Reader, changed_keys
 
 
 def conform(data: Data, shape: Sequence[int]) -> Data:
@@ -26,8 +24,7 @@ def conform(data: Data, shape: Sequence[int]) -> Data:
         return data
     if isinstance(data.samples, Tensor):
         held = data.samples
-        parts = [fit_images(held[i : i + CHUNK], wanted) for i in range(0, max(len(held), 1), CHUNK)]
-        samples: Tensor | Reader = torch.cat(parts)
+        samples: Tensor | Reader = torch.cat([fit_images(x, wanted) for x in (held[:0], *data.chunks())])
     else:
         samples = _Fitted(data.samples, wanted)
     if wanted[0] != data.shape[0]:
@@ -68,11 +65,15 @@ class _Fitted:
     def __call__(self, index: Tensor) -> Tensor:
         return fit_images(self.read(index), self.shape)
 
+    def sample_keys(self, index: Tensor) -> list[bytes] | None:
+        return changed_keys(self.read, index, [("fitted", self.shape)] * len(index))
+
 
 def _check(data: Data, shape: Sequence[int]) -> tuple[int, ...]:
     wanted = tuple(shape)
     if len(data.shape) != 3 or data.shape[0] not in (1, 3):
-        raise ValueError(f"conform is for images of 1 or 3 channels, but {data.name!r} has samples of {data.shape}")
+        given = f"{data.name!r} has samples of {data.shape}"
+        raise ArgumentError("data", f"conform is for images of 1 or 3 channels, but {given}")
     if len(wanted) != 3 or wanted[0] not in (1, 3) or min(wanted) < 1:
-        raise ValueError(f"shape must be (channels, height, width) with 1 or 3 channels, got {wanted}")
+        raise ArgumentError("shape", f"shape must be (channels, height, width) with 1 or 3 channels, got {wanted}")
     return wanted

@@ -1,4 +1,4 @@
-"""What can be wrong with data, in the user's words."""
+"""What can be wrong with data: errors that carry what they are about, and say it in the user's words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from credro._names import Argument, ArgumentError, Message, joined
 
 if TYPE_CHECKING:
     from credro.data.base import BadFile
@@ -15,15 +17,24 @@ MOST = 20
 
 
 class DataNotFound(FileNotFoundError):  # noqa: N818 - read as a sentence
-    """A set is not on disk: the message says what was looked for, where, and where the set is published."""
+    """A set, a file or a folder is not there. name: what was asked for; places: where it was looked for."""
+
+    def __init__(self, name: str | Path, places: Sequence[Path], message: str) -> None:
+        """``message``: the whole text."""
+        super().__init__(message)
+        self.name, self.places = str(name), tuple(places)
+
+    def __reduce__(self) -> Any:
+        """To travel from a worker process."""
+        return type(self), (self.name, self.places, self.args[0])
 
 
 class DataError(ValueError):
-    """A file is there, but is broken, mislabelled or empty: the message names the file and what is wrong."""
+    """A file is there, but is broken, mislabelled or empty. path: the file at fault; problem: what is wrong with it."""
 
     def __init__(self, path: str | Path, problem: str) -> None:
-        """``path``: the file at fault; ``problem``: what is wrong with it."""
-        super().__init__(f"{path}: {problem}")
+        """``problem`` follows the path in the message."""
+        super().__init__(Message(f"{path}: ", problem))
         self.path, self.problem = path, problem
 
     def __reduce__(self) -> Any:
@@ -36,10 +47,10 @@ class BadFiles(DataError):  # noqa: N818 - read as a sentence
 
     def __init__(self, path: str | Path, bad: Sequence[BadFile], total: int, remedy: str = "") -> None:
         """``path``: where they are; ``bad``: which, and why, of ``total`` files; ``remedy``: what to do about it."""
-        shown = [f"  {file.path}: {file.problem}" for file in bad[:MOST]]
+        shown = [Message(f"  {file.path}: ", file.problem) for file in bad[:MOST]]
         more = [f"  and {len(bad) - MOST:,} more"] if len(bad) > MOST else []
         lines = [f"{len(bad):,} of {total:,} files cannot be read:", *shown, *more, remedy]
-        super().__init__(path, "\n".join(line for line in lines if line))
+        super().__init__(path, joined("\n", filter(None, lines)))
         self.bad, self.total, self.remedy = tuple(bad), total, remedy
 
     def __reduce__(self) -> Any:
@@ -47,7 +58,7 @@ class BadFiles(DataError):  # noqa: N818 - read as a sentence
         return type(self), (self.path, self.bad, self.total, self.remedy)
 
 
-class UnknownSplit(ValueError):  # noqa: N818 - read as a sentence
+class UnknownSplit(ArgumentError):  # noqa: N818 - read as a sentence
     """A split that a source does not have, or none where it does not say which samples are for training.
 
     source: the name or path. split: what was asked for; None: nothing was. allowed: what may be; none: no splits.
@@ -56,14 +67,16 @@ class UnknownSplit(ValueError):  # noqa: N818 - read as a sentence
     def __init__(self, source: str | Path, split: str | None, allowed: Sequence[str], why: str = "") -> None:
         """``why``: the end of the message, where more is to be said than what is allowed."""
         self.source, self.split, self.allowed, self._why = str(source), split, tuple(allowed), why
+        end = Message(": ", why) if why else ""
         names = ", ".join(map(repr, allowed))
         if not allowed:
-            said = f"split {split!r} of {source}: {why or 'it has no splits; leave split out to take all of it'}"
+            said = f" {split!r} of {source}"
+            end = end or ": it has no splits; leave split out to take all of it"
         elif split is None:
-            said = f"split of {str(source)!r} must be given, one of {names}{why and f': {why}'}"
+            said = f" of {str(source)!r} must be given, one of {names}"
         else:
-            said = f"split of {str(source)!r} must be one of {names}, got {split!r}{why and f': {why}'}"
-        super().__init__(said)
+            said = f" of {str(source)!r} must be one of {names}, got {split!r}"
+        super().__init__("split", Message(Argument("split"), said, end))
 
     def __reduce__(self) -> tuple[type[UnknownSplit], tuple[str, str | None, tuple[str, ...], str]]:
         """As a pickle: an exception must survive the way between processes."""

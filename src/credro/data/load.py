@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable
@@ -10,18 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from credro._names import ArgumentError, did_you_mean, one_of
 from credro.data.base import Data
 from credro.data.errors import DataNotFound
-from credro.data.readers import FILES, READERS
+from credro.data.readers import FILES, PUBLISHED, READERS
 from credro.data.readers.folders import folder
-from credro.data.spec import DataSpec
+from credro.data.spec import DataSpec, given
 
 
 def data_root(root: str | Path | None = None) -> Path:
     """Where sets are kept: ``root``, else the environment variable CREDRO_DATA, else the cache folder."""
-    given = root or os.environ.get("CREDRO_DATA")
-    if given:
-        return Path(given).expanduser()
+    named = root or os.environ.get("CREDRO_DATA")
+    if named:
+        return Path(named).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "credro"
 
 
@@ -35,14 +35,14 @@ def load(name_or_path: str | Path, *, split: str | None = None, root: str | Path
     options: those of the reader, such as ``size=(32, 32)`` for image files or ``label="column"`` for tables.
     """
     if isinstance(name_or_path, str) and name_or_path in READERS:
-        read = READERS[name_or_path]
-        where = data_root(root)
+        read, where = READERS[name_or_path], data_root(root)
+        split = PUBLISHED[name_or_path].split(split)
     else:
         where = _own_path(name_or_path, root)
         read = folder if where.is_dir() else _file_reader(where)
     _check_options(str(name_or_path), read, options)
     data = read(where, split, **options)
-    spec = data.spec or DataSpec(str(name_or_path), split, options={k: v for k, v in options.items() if v is not None})
+    spec = data.spec or DataSpec(str(name_or_path), split, options=given(**options))
     return replace(data, spec=replace(spec, source=str(name_or_path)))
 
 
@@ -54,23 +54,28 @@ def options_of(name_or_path: str | Path) -> list[str]:
     return _options(read)
 
 
-def _own_path(given: str | Path, root: str | Path | None) -> Path:
-    path = Path(given).expanduser()
+def candidates(name: str, root: str | Path | None = None) -> list[Path]:
+    """Where the files of a named set are looked for below ``root`` (see ``data_root``); none for an embedded one."""
+    return PUBLISHED[one_of("name", name, PUBLISHED)].candidates(data_root(root))
+
+
+def _own_path(asked: str | Path, root: str | Path | None) -> Path:
+    path = Path(asked).expanduser()
     places = [path] if path.is_absolute() else [path, data_root(root) / path]
     for place in places:
         if place.exists():
             return place
-    if isinstance(given, str) and len(path.parts) == 1 and path.suffix not in FILES:
-        close = difflib.get_close_matches(given.lower(), READERS, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
-        raise ValueError(f"no set and no file is called {given!r}{hint} The names are {', '.join(READERS)}")
-    raise DataNotFound(f"{str(given)!r} was not found; looked for: {', '.join(map(str, places))}")
+    if isinstance(asked, str) and len(path.parts) == 1 and path.suffix not in FILES:
+        hint = did_you_mean(asked.lower(), READERS)
+        raise ArgumentError("name", f"no set and no file is called {asked!r}{hint}; the names are {', '.join(READERS)}")
+    message = f"{str(asked)!r} was not found; looked for: {', '.join(map(str, places))}"
+    raise DataNotFound(asked, places, message)
 
 
 def _file_reader(path: Path) -> Callable[..., Data]:
     suffix = path.suffix.lower()
     if suffix not in FILES:
-        raise ValueError(f"{path} must be a folder of images or end in {', '.join(FILES)}")
+        raise ArgumentError("name", f"{path} must be a folder of images or end in {', '.join(FILES)}")
     return FILES[suffix]
 
 

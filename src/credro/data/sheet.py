@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from credro._names import ArgumentError
 from credro.data.base import Data, to_float
 from credro.data.errors import DataError
-from credro.data.readers.decode import eight_bits, open_image
+from credro.data.readers._decode import eight_bits, open_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,7 +32,7 @@ def thumbnail(data: Data, i: int, height: int, *, stored: bool = False) -> Image
     made twice as high or more is enlarged pixel by pixel, so that it looks as coarse as it is.
     """
     if height < 1:
-        raise ValueError(f"height must be at least 1, got {height}")
+        raise ArgumentError("height", f"height must be at least 1, got {height}")
     i = range(len(data))[i]
     if data.paths and not stored:
         try:
@@ -54,7 +55,7 @@ def contact_sheet(data: Data, *, each: int = 10, classes: int = 20, scale: int |
 
     _check_images(data)
     if data.labels.ndim != 1:
-        raise ValueError(f"a contact sheet needs one label for each image; those of {data.name!r} are soft")
+        raise ArgumentError("data", f"a contact sheet needs one label for each image; those of {data.name!r} are soft")
     _, height, width = data.shape
     high = height * (scale or math.ceil(LOW / height))
     high = high if scale else min(high, HIGH)
@@ -96,7 +97,7 @@ def _scaled(image: Image, height: int) -> Image:
 
 def _check_images(data: Data) -> None:
     if len(data.shape) != 3 or data.shape[0] not in (1, 3):
-        raise ValueError(f"a picture needs images of 1 or 3 channels, but {data.name!r} has {data.shape}")
+        raise ArgumentError("data", f"a picture needs images of 1 or 3 channels, but {data.name!r} has {data.shape}")
 
 
 def _class_name(data: Data, label: int) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from credro._records import Record
 
 OTHER = "(other)"
 """The value of a category that stands for every value that training has not seen."""
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Record):
     """One column of a table that features are made of.
 
     values: of a category, its values in order; a feature ``name=value`` for each and one more, ``name=(other)``, for
@@ -31,12 +34,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class DataSpec:
+class DataSpec(Record):
     """Where a set came from and how it was read.
 
     source: name or path, as it was given. split: the one that was taken; None where the source has none.
     label: the column or array that was taken for the label. columns: what a table's features are made of, in order.
-    options: the reader's other options as they were given (size, missing, task, ...), in plain values of JSON.
+    options: the reader's other options (size, missing, task, ...), as ``given`` keeps them.
     width: how many columns a table without a header has, since its columns go by their place; else 0.
     """
 
@@ -47,28 +50,16 @@ class DataSpec:
     options: dict[str, Any] = field(default_factory=dict)
     width: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON keeps it."""
-        columns = [
-            {"name": c.name, "values": None if c.values is None else list(c.values), "other": c.other}
-            for c in self.columns
-        ]
-        options = {k: list(v) if isinstance(v, tuple) else v for k, v in self.options.items()}
-        return {
-            "source": self.source,
-            "split": self.split,
-            "label": self.label,
-            "columns": columns,
-            "options": options,
-            "width": self.width,
-        }
 
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> DataSpec:
-        """What ``to_json`` gave."""
-        columns = tuple(
-            Column(c["name"], None if c["values"] is None else tuple(c["values"]), c.get("other", True))
-            for c in plain["columns"]
-        )
-        options = dict(plain["options"])
-        return cls(plain["source"], plain["split"], plain["label"], columns, options, plain.get("width", 0))
+def given(**options: Any) -> dict[str, Any]:
+    """A reader's options that say something, in plain values of JSON: a run keeps them all."""
+    plain = {name: _plain(value) for name, value in options.items()}
+    return {name: value for name, value in plain.items() if value not in (None, [], {})}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): [str(v) for v in values] for key, values in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return [v.item() if hasattr(v, "item") else v for v in value]  # numbers of NumPy and torch

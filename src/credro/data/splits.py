@@ -1,6 +1,6 @@
-"""Seeded divisions of a set in two: by class share, by group, and the first n of a shuffle.
+"""Seeded divisions of a set in two: by class, by group, and the first n of a shuffle.
 
-All give sample numbers, for ``Data.subset`` or any tensor. The first part is the one that ``share`` speaks of.
+All give sample numbers, for ``Data.subset`` or any tensor. The first part is the one that ``fraction`` speaks of.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from credro._names import ArgumentError
 from credro.data.base import Data
 
 Array = npt.NDArray[np.float64]
 
 
-def split(data_or_labels: Data | Tensor, share: float, *, seed: int, stratify: bool = True) -> tuple[Tensor, Tensor]:
-    """Two parts, sorted, the first of ``round(share * N)`` samples drawn at random.
+def split(data_or_labels: Data | Tensor, fraction: float, *, seed: int, stratify: bool = True) -> tuple[Tensor, Tensor]:
+    """Two parts, sorted, the first of ``round(fraction * N)`` samples drawn at random.
 
-    stratify: every class gives ``share`` of its samples, to within one; needs labels (N,) that are classes.
+    stratify: every class gives ``fraction`` of its samples, to within one; needs labels (N,) that are classes.
     """
     labels = data_or_labels.labels if isinstance(data_or_labels, Data) else torch.as_tensor(data_or_labels)
     n = len(labels)
-    first = _checked_size(n, share)
+    first = _checked_size(n, fraction)
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(n, generator=generator)
     if not stratify:
         return _parts(order[:first], n)
     if labels.ndim != 1 or labels.is_floating_point():
-        raise ValueError(
-            f"labels must be class numbers (N,) to stratify by, got {labels.dtype} of shape {tuple(labels.shape)}; "
-            f"pass stratify=False"
-        )
+        got = f"got {labels.dtype} of shape {tuple(labels.shape)}; pass stratify=False"
+        raise ArgumentError("labels", f"labels must be class numbers (N,) to stratify by, {got}")
     _, kind, counts = torch.unique(labels.cpu(), return_inverse=True, return_counts=True)
-    take = _allot(counts.double() * share, first, generator)
+    take = _allot(counts.double() * fraction, first, generator)
     # Within its class, the place of each sample of the shuffle: those that come first are taken.
     by_class = order[kind[order].argsort(stable=True)]
     place = torch.arange(n) - (counts.cumsum(0) - counts).repeat_interleave(counts)
@@ -43,31 +42,29 @@ def split(data_or_labels: Data | Tensor, share: float, *, seed: int, stratify: b
 
 
 def split_groups(
-    groups: Tensor | Sequence[object],
-    share: float,
-    *,
-    seed: int,
-    labels: Tensor | None = None,
+    groups: Tensor | Sequence[object], fraction: float, *, seed: int, labels: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Two parts, sorted, that share no group: no patient, hospital or scanner on both sides.
+    """Two parts, sorted, with no group in common: no patient, hospital or scanner on both sides.
 
     groups: (N,) numbers or names. Groups come in random order, and one joins the first part when that brings the
-    part's size nearer to ``share``, which is met to within half the largest group. With ``labels`` (N,) class counts
-    are brought near their share as well, by the best of 30 orders. Neither part is left empty.
+    part's size nearer to ``fraction``, which is met to within half the largest group. With ``labels`` (N,) class counts
+    are brought near their fraction as well, by the best of 30 orders. Neither part is left empty.
     """
     _, member = np.unique(np.asarray(groups), return_inverse=True)
     n, number = len(member), int(member.max(initial=-1)) + 1
-    _checked_size(n, share, may_round_to_nothing=True)
+    _checked_size(n, fraction, may_round_to_nothing=True)
     if number < 2:
-        raise ValueError(f"groups must hold at least 2 different groups to divide, got {number} in {n} samples")
+        got = f"got {number} in {n} samples"
+        raise ArgumentError("groups", f"groups must hold at least 2 different groups to divide, {got}")
     columns = [np.bincount(member, minlength=number)]
     if labels is not None:
         if len(labels) != n:
-            raise ValueError(f"labels must have one entry per sample: got {len(labels)} for {n} samples")
+            counts = f"got {len(labels)} for {n} samples"
+            raise ArgumentError("labels", f"labels must have one entry per sample: {counts}")
         kinds, kind = np.unique(labels.cpu().numpy(), return_inverse=True)
         columns += [np.bincount(member[kind == k], minlength=number) for k in range(len(kinds))]
     sizes = np.stack(columns, 1).astype(float)  # (groups, 1 + classes)
-    target = share * sizes.sum(0)
+    target = fraction * sizes.sum(0)
 
     generator = torch.Generator().manual_seed(seed)
     orders = [torch.randperm(number, generator=generator).tolist() for _ in range(1 if labels is None else 30)]
@@ -78,7 +75,7 @@ def split_groups(
 def limit(n_total: int, n: int, seed: int) -> Tensor:
     """``n`` of ``n_total`` sample numbers: the first part of a seeded shuffle, so a smaller n gives a part of it."""
     if not 0 <= n <= n_total:
-        raise ValueError(f"n must lie in 0..{n_total}, got {n}")
+        raise ArgumentError("n", f"n must lie in 0..{n_total}, got {n}")
     return torch.randperm(n_total, generator=torch.Generator().manual_seed(seed))[:n]
 
 
@@ -100,14 +97,14 @@ def _miss(have: Array, target: Array) -> float:
     return float(np.square(have - target).sum())
 
 
-def _checked_size(n: int, share: float, may_round_to_nothing: bool = False) -> int:
-    if not 0 < share < 1:
-        raise ValueError(f"share must lie in (0, 1), got {share}")
+def _checked_size(n: int, fraction: float, may_round_to_nothing: bool = False) -> int:
+    if not 0 < fraction < 1:
+        raise ArgumentError("fraction", f"fraction must lie in (0, 1), got {fraction}")
     if n == 0:
-        raise ValueError("nothing to split: the set is empty")
-    first = round(share * n)
+        raise ArgumentError("data", "nothing to split: the set is empty")
+    first = round(fraction * n)
     if not may_round_to_nothing and not 0 < first < n:
-        raise ValueError(f"share {share} of {n} samples leaves one side empty")
+        raise ArgumentError("fraction", f"fraction {fraction} of {n} samples leaves one side empty")
     return first
 
 

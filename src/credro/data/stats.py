@@ -1,4 +1,4 @@
-"""Mean and deviation of a set, for its normalisation."""
+"""Mean and standard deviation of a set, for its normalisation."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from credro._names import ArgumentError
 from credro.data.base import Data
-
-CHUNK = 1024
 
 
 def channel_stats(data: Data) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation of each channel (images, on [0, 1]) or feature (tables), over all samples.
 
-    One pass, chunk by chunk; NaN does not count. A constant, or one never seen, has deviation 1, so that dividing by
-    it is harmless.
+    One pass, chunk by chunk; NaN does not count. A constant, or one never seen, has standard deviation
+    1, so that dividing by it is harmless.
     """
     if not data.shape or not len(data):
-        raise ValueError(f"{data.name!r} has no channels or no samples: {len(data)} samples of shape {data.shape}")
+        given = f"{len(data)} samples of shape {data.shape}"
+        raise ArgumentError("data", f"{data.name!r} has no channels or no samples: {given}")
     of_bytes = data.batch(torch.tensor([0])).dtype == torch.uint8
     mean, std = (_of_bytes if of_bytes else _of_floats)(_chunks(data), data.shape[0])
     std = torch.where(std > 0, std, torch.ones_like(std))
@@ -28,8 +28,7 @@ def channel_stats(data: Data) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def _chunks(data: Data) -> Iterator[Tensor]:
     """All samples as (channels, values)."""
-    for start in range(0, len(data), CHUNK):
-        x = data.batch(torch.arange(start, min(start + CHUNK, len(data))))
+    for x in data.chunks():
         yield x.transpose(0, 1).reshape(data.shape[0], -1).cpu()
 
 
@@ -38,9 +37,9 @@ def _of_bytes(chunks: Iterator[Tensor], channels: int) -> tuple[Tensor, Tensor]:
     counts = torch.zeros(channels, 256, dtype=torch.float64)
     for x in chunks:
         counts += torch.stack([channel.bincount(minlength=256) for channel in x])
-    share, values = counts / counts.sum(1, keepdim=True), torch.arange(256, dtype=torch.float64) / 255
-    mean = share @ values
-    return mean, (share * (values - mean[:, None]).square()).sum(1).sqrt()
+    fraction, values = counts / counts.sum(1, keepdim=True), torch.arange(256, dtype=torch.float64) / 255
+    mean = fraction @ values
+    return mean, (fraction * (values - mean[:, None]).square()).sum(1).sqrt()
 
 
 def _of_floats(chunks: Iterator[Tensor], channels: int) -> tuple[Tensor, Tensor]:

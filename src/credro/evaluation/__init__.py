@@ -1,48 +1,42 @@
-"""Measures of uncertainty at work: pure functions, torch or numpy in, numbers or arrays of the same kind out."""
+"""One ensemble under every method that can read it: accuracy, calibration, selective prediction, OOD detection.
 
-from .calibration import Reliability, accuracy, brier, ece, member_accuracy, nll, reliability
-from .decisions import CoverageAndSize, coverage_and_size, discounted_accuracy, u65, u80
-from .ood import OODScores, aupr, auroc, evaluate_ood, fpr_at
-from .scores import SCORES, score_of
-from .selective import (
-    AccuracyRejection,
-    ErrorScores,
-    RiskCoverage,
-    accuracy_rejection,
-    error_detection,
-    rejection_for,
-    risk_coverage,
+A package, and not a module ``evaluate``: that name is the function's, ``credro.evaluate``.
+"""
+
+from credro.evaluation.measure import Say, are_modules, evaluate, evaluate_sets, result_of
+from credro.evaluation.regression import (
+    RegressionEvaluation,
+    RegressionResult,
+    evaluate_regression,
+    regression_table,
 )
-from .threshold import Threshold, clopper_pearson, threshold
+from credro.evaluation.results import BINS, Evaluation, MethodResult
+from credro.evaluation.sets import ENOUGH, SEEN, UNKNOWN_CLASSES, Sets, Shared, sets_of
+from credro.evaluation.tables import best_score, csv_rows, errors_table, results_table
+from credro.training.seen import SeenWarning
 
 __all__ = [
-    "SCORES",
-    "AccuracyRejection",
-    "CoverageAndSize",
-    "ErrorScores",
-    "OODScores",
-    "Reliability",
-    "RiskCoverage",
-    "Threshold",
-    "accuracy",
-    "accuracy_rejection",
-    "aupr",
-    "auroc",
-    "brier",
-    "clopper_pearson",
-    "coverage_and_size",
-    "discounted_accuracy",
-    "ece",
-    "error_detection",
-    "evaluate_ood",
-    "fpr_at",
-    "member_accuracy",
-    "nll",
-    "rejection_for",
-    "reliability",
-    "risk_coverage",
-    "score_of",
-    "threshold",
-    "u65",
-    "u80",
+    "BINS",
+    "ENOUGH",
+    "SEEN",
+    "UNKNOWN_CLASSES",
+    "Evaluation",
+    "MethodResult",
+    "RegressionEvaluation",
+    "RegressionResult",
+    "Say",
+    "SeenWarning",
+    "Sets",
+    "Shared",
+    "are_modules",
+    "best_score",
+    "csv_rows",
+    "errors_table",
+    "evaluate",
+    "evaluate_regression",
+    "evaluate_sets",
+    "regression_table",
+    "result_of",
+    "results_table",
+    "sets_of",
 ]

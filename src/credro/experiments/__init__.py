@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from credro.experiments._benchmark import Benchmark
+from credro.experiments._table import Table
+from credro.experiments.benchmarks import BENCHMARKS
+from credro.experiments.results import Result
 from credro.experiments.runner import Setting, reproduce
-from credro.experiments.spec import EXPERIMENTS, Experiment, Variant
-from credro.experiments.worlds import WORLDS, World
+from credro.experiments.spec import EXPERIMENTS, Claim, Experiment, Variant
 
-__all__ = ["EXPERIMENTS", "WORLDS", "Experiment", "Setting", "Variant", "World", "reproduce"]
+__all__ = [
+    "BENCHMARKS",
+    "EXPERIMENTS",
+    "Benchmark",
+    "Claim",
+    "Experiment",
+    "Result",
+    "Setting",
+    "Table",
+    "Variant",
+    "reproduce",
+]

@@ -1,195 +1,146 @@
-"""How readings become figures: PNG and PDF, one colour per method throughout."""
+"""How results become figures: PNG and PDF, one colour per method throughout. ``FIGURES`` has them by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from credro.evaluation import accuracy_rejection
-from credro.experiments.readings import TEST, Reading
-from credro.experiments.results import Made, Results
-from credro.experiments.values import auroc, mean_auroc, severity
-from credro.report.figures import density
-from credro.report.style import COLOURS, INSIDE, NAMES, SETS, plotting
+from credro.experiments._values import auroc, severity
+from credro.experiments.benchmarks import title
+from credro.experiments.results import TEST, Result, Results, Value, Where
+from credro.experiments.tables import contrast
+from credro.methods import colour, label
+from credro.report.figures import density_panels
+from credro.report.style import legend_below, plotting, save_all
 
-GRID = 200
+Paths: TypeAlias = Sequence[Path]
+RATES = np.linspace(0, 1, 201)
+EU = "epistemic uncertainty"
+ID = "in distribution"
 
 
-def sizes(results: Results, folder: Path) -> Made:
+def sizes(results: Results, folder: Path) -> Paths:
     """AUROC over the size of the ensemble, a panel per OOD set and one for the mean."""
-    plt = plotting()
-    names = [*results.strangers(), "mean"]
-    figure, axes = plt.subplots(1, len(names), figsize=(2.3 * len(names), 2.6), squeeze=False)
-    counts = [v.members for v in results.experiment.variants if v.members]
-    for ax, name in zip(axes[0], names, strict=True):
-        value = mean_auroc if name == "mean" else auroc(name)
-        methods = results.experiment.methods
+    values: dict[str, Value] = {**{title(name): auroc(name) for name in results.ood}, "mean": lambda r: r.mean_auroc}
+    methods, variants = results.experiment.compared, [v for v in results.experiment.variants if v.members]
+    figure, axes = plotting().subplots(1, len(values), figsize=(2.3 * len(values), 2.6), squeeze=False)
+    for ax, (name, value) in zip(axes[0], values.items(), strict=True):
         for i, method in enumerate(methods):
-            numbers = [results.number(value, {"method": method, "members": m}) for m in counts]
-            spread = [n.std or 0.0 for n in numbers]
+            numbers = [results.number(value, Where(method, variant=v.label)) for v in variants]
             aside = 0.3 * (i - (len(methods) - 1) / 2)  # so that the bars stand beside each other
             ax.errorbar(
-                [m + aside for m in counts],
+                [(v.members or 0) + aside for v in variants],
                 [n.mean for n in numbers],
-                spread,
-                color=COLOURS[method],
-                label=NAMES[method],
-                marker="o",
-                ms=3,
+                [n.std or 0.0 for n in numbers],
                 capsize=2,
-                lw=1.2,
+                **_line(method),
             )
-        ax.set(title=name, xlabel="members", xticks=counts)
+        ax.set(title=name, xlabel="members", xticks=[v.members for v in variants])
     axes[0][0].set_ylabel("AUROC, %")
     return _with_legend(figure, axes, folder / "sizes")
 
 
-def densities(results: Results, folder: Path) -> Made:
-    """Densities of EU of the first run, a panel per method: in distribution against each stranger."""
-    names = [TEST, *results.strangers()]
-    panels = [(NAMES[r.facts["method"]], {name: r.eu[name] for name in names}) for r in _first_run(results)]
-    return _density_panels(panels, "epistemic uncertainty", folder / "densities", fill=TEST)
+def densities(results: Results, folder: Path) -> Paths:
+    """Densities of EU of the first run, a panel per method: in distribution against each OOD set."""
+    names = {TEST: ID, **{name: title(name) for name in results.ood}}
+    panels = [(label(r.method), {shown: r.eu[name] for name, shown in names.items()}) for r in _first_run(results)]
+    return density_panels(panels, EU, _files(folder / "densities"), fill=ID)
 
 
-def pil_densities(results: Results, folder: Path) -> Made:
+def pil(results: Results, folder: Path) -> Paths:
     """Densities of the averaged interval length, a panel per set, a line per variant."""
-    first = _first_run(results)
-    panels = [(name, {r.facts["variant"]: r.pil[name] for r in first}) for name in (TEST, *results.strangers())]
-    return _density_panels(panels, "interval length (PIL)", folder / "pil")
+    first = [r for r in _first_run(results) if r.pil]
+    names = {TEST: ID, **{name: title(name) for name in results.ood}}
+    panels = [(shown, {r.variant: r.pil[name] for r in first}) for name, shown in names.items()]
+    return density_panels(panels, "interval length (PIL)", _files(folder / "pil"))
 
 
-def right_wrong(results: Results, folder: Path) -> Made:
+def right_wrong(results: Results, folder: Path) -> Paths:
     """Densities of EU of right and of wrong answers, a panel per method."""
     made: list[Path] = []
-    for world in results.worlds:
-        panels = []
-        for r in (r for r in _first_run(results) if r.facts["world"] == world):
-            eu = r.eu[TEST]
-            panels.append((NAMES[r.facts["method"]], {"right": eu[r.correct], "wrong": eu[~r.correct]}))
-        made += _density_panels(panels, "epistemic uncertainty", folder / f"right-wrong-{world}", fill="right").figures
-    return Made(figures=tuple(made))
+    for place in results.benchmarks:
+        first = [r for r in _first_run(results) if r.benchmark == place]
+        panels = [(label(r.method), {"right": r.eu[TEST][r.correct], "wrong": r.eu[TEST][~r.correct]}) for r in first]
+        made += density_panels(panels, EU, _files(folder / f"right-wrong-{place}"), fill="right")
+    return made
 
 
-def severities(results: Results, folder: Path) -> Made:
-    """AUROC over the severity of the corruptions, the mean over the 15 of them."""
-    plt = plotting()
+def severities(results: Results, folder: Path) -> Paths:
+    """AUROC over the severity of the corruptions, the mean over all of them."""
     made: list[Path] = []
-    for world in results.worlds:
-        figure, axes = plt.subplots(1, 1, figsize=(4.6, 3.2), squeeze=False)
-        ax = axes[0][0]
-        for method in results.experiment.methods:
-            where = {"method": method, "world": world}
+    for place in results.benchmarks:
+        figure, axes = plotting().subplots(1, 1, figsize=(4.6, 3.2), squeeze=False)
+        for method in results.experiment.compared:
+            where = Where(method, benchmark=place)
             means = [results.number(severity(level), where).mean for level in range(1, 6)]
-            ax.plot(range(1, 6), means, color=COLOURS[method], marker="o", ms=3, lw=1.2, label=NAMES[method])
-        ax.set(xlabel="severity", ylabel="mean AUROC, %", title=f"{world}: 15 corruptions", xticks=range(1, 6))
-        made += _with_legend(figure, axes, folder / f"severities-{world}").figures
-    return Made(figures=tuple(made))
+            axes[0][0].plot(range(1, 6), means, **_line(method))
+        axes[0][0].set(xlabel="severity", ylabel="mean AUROC, %", title=title(place), xticks=range(1, 6))
+        made += _with_legend(figure, axes, folder / f"severities-{place}")
+    return made
 
 
-def rejection(results: Results, folder: Path) -> Made:
-    """Accuracy-rejection curves (top) and normalised ones (bottom), the mean over the runs, a column per world."""
-    plt = plotting()
-    figure, axes = plt.subplots(2, len(results.worlds), figsize=(4.0 * len(results.worlds), 5.2), squeeze=False)
-    rates = np.linspace(0, 1, GRID + 1)
-    for column, world in enumerate(results.worlds):
-        for method in results.experiment.methods:
-            curves = [
-                accuracy_rejection(r.correct, r.eu[TEST]) for r in results.pick({"method": method, "world": world})
-            ]
-            for row, field in enumerate(("accuracy", "normalised")):
-                lines = [np.interp(rates, np.asarray(c.rates), np.asarray(getattr(c, field))) for c in curves]
-                axes[row][column].plot(rates, np.mean(lines, 0), color=COLOURS[method], label=NAMES[method], lw=1.2)
-        axes[0][column].set(title=world, ylabel="accuracy of what is kept")
-        axes[1][column].set(xlabel="share rejected", ylabel="normalised accuracy")
+def rejection(results: Results, folder: Path) -> Paths:
+    """Accuracy-rejection curves (top) and normalised ones (bottom), the mean over the runs, a column per benchmark."""
+    places = results.benchmarks
+    figure, axes = plotting().subplots(2, len(places), figsize=(4.0 * len(places), 5.2), squeeze=False)
+    for (above, below), place in zip(axes.T, places, strict=True):
+        for method in results.experiment.compared:
+            found = results.pick(Where(method, benchmark=place))
+            curves = [r.curve for r in found]
+            for ax, lines in ((above, [c.accuracy for c in curves]), (below, [c.normalised for c in curves])):
+                at = [np.interp(RATES, np.asarray(c.rates), line) for c, line in zip(curves, lines, strict=True)]
+                ax.plot(RATES, np.mean(at, 0), **{**_line(method), "marker": None})
+        above.set(title=title(place), ylabel="accuracy of what is kept")
+        below.set(xlabel="fraction rejected", ylabel="normalised accuracy")
     return _with_legend(figure, axes, folder / "rejection")
 
 
-def regimes(results: Results, folder: Path) -> Made:
-    """Differences of mean AUROC over fit (epochs) and generalisation (samples): four maps."""
-    plt = plotting()
-    samples = list(dict.fromkeys(v.changes["samples"] for v in results.experiment.variants))
-    epochs = list(dict.fromkeys(v.changes["epochs"] for v in results.experiment.variants))
-    maps = [
-        ("CreDRO − CreWra", ("credro", False), ("crewra", False)),
-        ("EN-DRO − DE", ("en-dro", False), ("de", False)),
-        ("CreDRO: calibrated − plain", ("credro", True), ("credro", False)),
-        ("CreWra: calibrated − plain", ("crewra", True), ("crewra", False)),
-    ]
-    figure, axes = plt.subplots(1, len(maps), figsize=(3.1 * len(maps), 2.9), squeeze=False)
-    values = [np.array([[_difference(results, s, e, a, b) for e in epochs] for s in samples]) for _, a, b in maps]
-    limit = max(1.0, max(float(np.abs(v).max()) for v in values))
-    image = None
-    for ax, (title, _, _), value in zip(axes[0], maps, values, strict=True):
-        image = ax.imshow(value, cmap="PuOr_r", vmin=-limit, vmax=limit, origin="lower", aspect="auto")
-        for (y, x), v in np.ndenumerate(value):
+def regimes(results: Results, folder: Path) -> Paths:
+    """The claims' differences of mean AUROC over fit (epochs) and generalisation (samples), a map each."""
+    claims, variants = results.experiment.claims, results.experiment.variants
+    samples, epochs = (list(dict.fromkeys(v.changes[what] for v in variants)) for what in ("samples", "epochs"))
+    places = {v.label: (samples.index(v.changes["samples"]), epochs.index(v.changes["epochs"])) for v in variants}
+    maps = np.zeros((len(claims), len(samples), len(epochs)))
+    for found, claim in zip(maps, claims, strict=True):
+        for name, place in places.items():
+            found[place] = np.mean(results.differences(claim, claim.calibrated or (False, False), name))
+    limit = max(1.0, float(np.abs(maps).max()))
+    figure, axes = plotting().subplots(1, len(maps), figsize=(3.1 * len(maps), 2.9), squeeze=False)
+    for ax, claim, found in zip(axes[0], claims, maps, strict=True):
+        image = ax.imshow(found, cmap="PuOr_r", vmin=-limit, vmax=limit, origin="lower", aspect="auto")
+        for (y, x), v in np.ndenumerate(found):
             ax.text(x, y, f"{v:+.1f}", ha="center", va="center", color="white" if abs(v) > 0.6 * limit else "black")
-        ax.set(title=title, xticks=range(len(epochs)), yticks=range(len(samples)), xlabel="share of the epochs")
-        ax.set_xticklabels([f"{e:.0%}" for e in epochs])
-        ax.set_yticklabels([f"{s:.0%}" for s in samples])
+        ax.set(title=contrast(claim), xlabel="fraction of the epochs")
+        ax.set_xticks(range(len(epochs)), [f"{e:.0%}" for e in epochs])
+        ax.set_yticks(range(len(samples)), [f"{s:.0%}" for s in samples])
         ax.grid(False)
-    axes[0][0].set_ylabel("share of the training set")
+    axes[0][0].set_ylabel("fraction of the training set")
     figure.tight_layout()
     figure.colorbar(image, ax=list(axes[0]), label="points of mean AUROC", fraction=0.02, pad=0.01)
-    return Made(figures=_saved(figure, folder / "regimes"))
+    return save_all(figure, _files(folder / "regimes"))
 
 
-def _difference(results: Results, samples: float, epochs: float, a: tuple[str, bool], b: tuple[str, bool]) -> float:
-    label = next(
-        v.label for v in results.experiment.variants if (v.changes["samples"], v.changes["epochs"]) == (samples, epochs)
-    )
-    first, second = (
-        results.number(mean_auroc, {"method": m, "calibrated": c, "variant": label}).mean for m, c in (a, b)
-    )
-    return first - second
+def _line(method: str) -> dict[str, Any]:
+    return {"color": colour(method), "label": label(method), "marker": "o", "ms": 3, "lw": 1.2}
 
 
-def _first_run(results: Results) -> list[Reading]:
-    return [r for r in results.readings if r.facts["run"] == 0 and not r.facts["calibrated"]]
+def _first_run(results: Results) -> Iterator[Result]:
+    return (r for r in results.all if r.run == 0 and not r.calibrated)
 
 
-def _density_panels(
-    panels: Sequence[tuple[str, dict[str, Any]]], label: str, path: Path, fill: str | None = None
-) -> Made:
-    """Kernel densities, up to five panels a row; ``fill``: the set that is shaded and never sets the scale."""
-    plt = plotting()
-    high = -(-len(panels) // 5)
-    wide = -(-len(panels) // high)
-    figure, axes = plt.subplots(high, wide, figsize=(2.5 * wide, 2.2 * high), squeeze=False)
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
-    for ax, (title, sets) in zip(axes.flat, panels, strict=False):
-        known = {k: np.asarray(v) for k, v in sets.items() if len(v) > 1}
-        top = max(float(np.quantile(v, 0.995)) for v in known.values())
-        grid = np.linspace(0, max(top, 1e-6), GRID)
-        lines = {k: density(v, grid) for k, v in known.items()}
-        colours = iter(SETS)
-        for name, line in lines.items():
-            colour = INSIDE if name == fill else next(colours, "#000000")
-            if name == fill:
-                ax.fill_between(grid, line, color=colour, alpha=0.25, lw=0)
-            ax.plot(grid, line, color=colour, lw=1.2, label=name)
-        others = [line.max() for name, line in lines.items() if name != fill] or [line.max() for line in lines.values()]
-        ax.set_ylim(0, 1.3 * max(others))  # the spike of certain samples would press everything else flat
-        ax.set(title=title, xlabel=label, yticks=[])
-    return _with_legend(figure, axes, path)
+def _with_legend(figure: Any, axes: Any, path: Path) -> Paths:
+    legend_below(figure, axes)
+    return save_all(figure, _files(path))
 
 
-def _with_legend(figure: Any, axes: Any, path: Path) -> Made:
-    """One legend below all panels."""
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.tight_layout()
-    lines = -(-len(labels) // 6)
-    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=-(-len(labels) // lines))
-    return Made(figures=_saved(figure, path))
+def _files(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}.{kind}") for kind in ("png", "pdf")]
 
 
-def _saved(figure: Any, path: Path) -> tuple[Path, ...]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    written = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "pdf")]
-    for file in written:
-        figure.savefig(file)
-    plotting().close(figure)
-    return tuple(written)
+FIGURES: dict[str, Callable[[Results, Path], Paths]] = {
+    f.__name__: f for f in (sizes, densities, pil, right_wrong, severities, rejection, regimes)
+}
+"""Every figure: from the results of an experiment and a folder to the files that were written."""

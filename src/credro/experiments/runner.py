@@ -1,26 +1,31 @@
-"""Execute an experiment: train what is not there yet, read it by every method, keep every sample's EU, lay it out."""
+"""Execute an experiment: train what is not there yet, read it by every method, keep every sample's EU, write tables."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from credro._names import ArgumentError, one_of
+from credro._records import RecordError
+from credro.data import Data
 from credro.ensemble import Ensemble, fit
-from credro.experiments.layouts import LAYOUTS
-from credro.experiments.readings import Reading, keep, load_reading, path_of, prediction_seconds, read, timed_scores
-from credro.experiments.results import Results
+from credro.experiments._benchmark import Benchmark, BenchmarkData
+from credro.experiments._measure import measure
+from credro.experiments._store import keep, kept, result_key, result_path, run_folder
+from credro.experiments._table import Table
+from credro.experiments.benchmarks import BENCHMARKS
+from credro.experiments.figures import FIGURES
+from credro.experiments.results import Result, Results
 from credro.experiments.spec import EXPERIMENTS, Cell, Experiment, cells
-from credro.experiments.tables import Table, write_table
-from credro.experiments.worlds import WORLDS, Sets, World
+from credro.experiments.tables import TABLES
 from credro.methods import Method
-from credro.training.checkpoint import write_json
 from credro.training.diagnostics import FITTED
+from credro.training.files import write_json
 from credro.training.job import count_classes
-from credro.training.run import Run
 from credro.training.train import FitWarning
 
 Say = Callable[[str], Any]
@@ -41,132 +46,125 @@ class Setting:
 def reproduce(
     name: str, preset: str = "fashion", *, runs: int | None = None, out: str | Path = "runs/reproduce", **options: Any
 ) -> list[Table]:
-    """Make a table or figure of the paper: train, read, write ``out/NAME-PRESET/`` and give the tables.
+    """Make a table or figure of the paper: train, measure, write ``out/NAME-PRESET/`` and give the tables.
 
-    Everything trained or read before, for this or another experiment, is used again; what was interrupted goes on.
-    runs: repetitions with other seeds. options: root, executor, device, progress, say, as in ``Setting``.
+    Everything trained or measured before, for this or another experiment, is used again if it was made of the same
+    things; what was interrupted goes on. name, preset: in ``EXPERIMENTS`` and ``BENCHMARKS``. runs: repetitions with
+    other seeds; the benchmark's if not given. options: root, executor, device, progress, say, as in ``Setting``.
     """
-    experiment = find(name)
-    if preset not in WORLDS:
-        raise ValueError(f"preset must be one of {', '.join(WORLDS)}, got {preset!r}")
+    experiment = EXPERIMENTS[one_of("experiment", name, EXPERIMENTS)]
+    one_of("preset", preset, BENCHMARKS)
     if runs is not None and runs < 1:
-        raise ValueError(f"runs must be at least 1, got {runs}")
+        raise ArgumentError("runs", f"runs must be at least 1, got {runs}")
     setting, started = Setting(Path(out), **options), time.monotonic()
-    readings = gather(experiment, list(cells(experiment, preset, runs)), setting)
+    results = Results(experiment, preset, gather(experiment, list(cells(experiment, preset, runs)), setting))
     folder = setting.out / f"{name}-{preset}"
-    results = Results(experiment, preset, readings)
-    tables: list[Table] = []
-    for layout in experiment.layouts:
-        made = LAYOUTS[layout](results, folder)
-        for table in made.tables:
-            tables.append(table)
-            write_table(table, folder)
-        for figure in made.figures:
-            setting.say(f"figure: {figure}")
+    tables = [table for kind in experiment.tables for table in TABLES[kind](results)]
+    for table in tables:
+        table.write(folder)
+    for kind in experiment.figures:
+        for path in FIGURES[kind](results, folder):
+            setting.say(f"figure: {path}")
     write_json(folder / "experiment.json", {"name": name, "preset": preset, "runs": results.runs})
     setting.say(f"tables: {folder} (Markdown, CSV, LaTeX, JSON); this took {_duration(time.monotonic() - started)}")
     return tables
 
 
-def find(name: str) -> Experiment:
-    """The experiment called ``name``."""
-    if name not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
-    return EXPERIMENTS[name]
-
-
-def gather(experiment: Experiment, todo: Sequence[Cell], setting: Setting) -> list[Reading]:
-    """Every reading the experiment needs; what is on disk is not made again."""
-    found: list[Reading] = []
-    clock = _Clock(setting, todo)
-    sets = _SetsOf(setting.root)
+def gather(experiment: Experiment, todo: Sequence[Cell], setting: Setting) -> list[Result]:
+    """Every result the experiment needs. One that is on disk is used if it is whole and made of the same things."""
+    found: list[Result] = []
+    clock, data_of = _Clock(setting, todo), _DataOf(setting.root)
     for number, cell in enumerate(todo):
+        data = data_of(cell)
+        run = run_folder(setting.out, cell, data)
         wanted = [(m, c) for m in cell.methods for c in ((False, True) if experiment.calibrated else (False,))]
-        label = _label(cell.world, experiment)
-        paths = [path_of(setting.out, cell, m, c, label) for m, c in wanted]
-        if not all(p.exists() for p in paths):
+        paths = [result_path(setting.out, run, cell, m, c, experiment.slsqp) for m, c in wanted]
+        keys = [result_key(cell, data, m, c, experiment.slsqp) for m, c in wanted]
+        known = [_known(path, key, run, cell, setting) for path, key in zip(paths, keys, strict=True)]
+        if missing := [i for i, result in enumerate(known) if result is None]:
             clock.tell(number, cell)
-            _make(cell, experiment, wanted, paths, sets, setting)
-        for path in paths:
-            reading = load_reading(path)
-            reading.facts["variant"] = cell.variant.label  # another experiment may have made it, under another name
-            found.append(reading)
+            some = [wanted[i] for i in missing]
+            ensemble = _ensemble(cell, data, run, setting, calibrated=any(c for _, c in some))
+            for i, result in zip(missing, measure(cell, ensemble, data, some, experiment.slsqp), strict=True):
+                keep(paths[i], keys[i], result)
+                known[i] = result
+        found += [result for result in known if result is not None]
     return found
 
 
-def _label(world: World, experiment: Experiment) -> str:
-    """What a reading was read on: the strangers' names decide."""
-    kind = "corruptions" if world.corruptions else "strangers" if world.ood else "test"
-    return f"{kind}-slsqp{experiment.slsqp}" if experiment.slsqp else kind
+def _known(path: Path, key: str, run: Path, cell: Cell, setting: Setting) -> Result | None:
+    """The result that is on disk; None where there is none that can be used, and then it is said why."""
+    if not path.exists():
+        return None
+    try:
+        return kept(path, key, run, cell.variant.label)
+    except RecordError as error:
+        setting.say(f"  {error}; it is made anew")
+        return None
 
 
-def _make(
-    cell: Cell,
-    experiment: Experiment,
-    wanted: Sequence[tuple[Method, bool]],
-    paths: Sequence[Path],
-    sets_of: _SetsOf,
+def _ensemble(cell: Cell, data: BenchmarkData, run: Path, setting: Setting, *, calibrated: bool) -> Ensemble:
+    others = sorted(p for p in run.parent.glob("*") if p != run)
+    ensemble = trained(
+        cell.benchmark, data, cell.trainer, members=cell.members, seed=cell.seed, out=run, reuse=others, setting=setting
+    )
+    if calibrated and not ensemble.calibrated:
+        if data.held_out is None:
+            raise ArgumentError("preset", f"benchmark {cell.benchmark.name!r} holds nothing out to calibrate on")
+        ensemble.calibrate(data.held_out)
+    return ensemble
+
+
+def trained(
+    benchmark: Benchmark,
+    data: BenchmarkData,
+    method: Method,
+    *,
+    members: int,
+    seed: int,
+    out: Path,
+    reuse: Iterable[Path],
     setting: Setting,
-) -> None:
-    sets = sets_of(cell)
-    ensemble = trained(cell, sets, setting)
-    if any(c for _, c in wanted) and not ensemble.calibrated:
-        if sets.held_out is None:
-            raise ValueError(f"world {cell.world.name!r} holds nothing out to calibrate on")
-        ensemble.calibrate(sets.held_out)
-    assert ensemble.run is not None
-    folder = ensemble.run.folder
-    scores = timed_scores(ensemble, sets, folder)
-    for (method, calibrated), path in zip(wanted, paths, strict=True):
-        reading = read(cell, ensemble, method, calibrated, scores, sets, experiment.slsqp)
-        reading.facts["predict_seconds"] = prediction_seconds(folder)
-        reading.facts["weight_bytes"] = sum(Run(folder).weights(i).stat().st_size for i in range(cell.members))
-        keep(path, reading)
-
-
-def trained(cell: Cell, sets: Sets, setting: Setting) -> Ensemble:
-    """The cell's ensemble, trained now or before, by this experiment or another."""
-    folder = setting.out / "runs" / cell.key
-    others = sorted(p for p in (setting.out / "runs").glob("*") if p != folder)
+) -> Ensemble:
+    """An ensemble of the benchmark, trained now or before. reuse: other runs, whose equal members are taken."""
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", FitWarning)
         ensemble = fit(
-            cell.world.network(count_classes(sets.train), sets.train.shape, setting.root),
-            sets.train,
-            method=cell.trainer,
-            members=cell.members,
-            recipe=cell.world.recipe.with_(seed=cell.seed),
-            out=folder,
+            benchmark.network(count_classes(data.train), data.train.shape, setting.root),
+            data.train,
+            method=method,
+            members=members,
+            recipe=benchmark.recipe.with_(seed=seed),
+            out=out,
             executor=setting.executor,
             device=setting.device,
             progress=setting.progress,
-            held_out=sets.held_out if cell.world.recipe.schedule == "plateau" else None,
-            share=others,
+            held_out=data.held_out if benchmark.recipe.schedule == "plateau" else None,
+            reuse=reuse,
         )
     for note in notes:
         if not issubclass(note.category, FitWarning):
             warnings.warn_explicit(note.message, note.category, note.filename, note.lineno)
-    fit_of = [r["train"]["accuracy"] for r in ensemble.records if "accuracy" in r.get("train", {})]
-    if fit_of and min(fit_of) < FITTED:
-        setting.say(f"  members are right on {min(fit_of):.1%} to {max(fit_of):.1%} of their training samples")
+    fits = [r.train.accuracy for r in ensemble.records if r.train is not None and r.train.accuracy is not None]
+    if fits and min(fits) < FITTED:
+        setting.say(f"  members are right on {min(fits):.1%} to {max(fits):.1%} of their training samples")
     return ensemble
 
 
-class _SetsOf:
-    """The sets of a cell; those of the last one are kept, since neighbours mostly share them."""
+@dataclass
+class _DataOf:
+    """The data of a cell. That of the last one is kept, since neighbours mostly share it, and so are named OOD sets."""
 
-    def __init__(self, root: str | Path | None) -> None:
-        self.root = root
-        self.key: Any = None
-        self.sets: Any = None
+    root: str | Path | None
+    last: tuple[Any, BenchmarkData] | None = None
+    ood: dict[tuple[Any, ...], Data] = field(default_factory=dict)
 
-    def __call__(self, cell: Cell) -> Sets:
-        by_seed = bool(cell.variant.noise) or cell.world.groups is not None
-        key = (cell.world.name, str(cell.variant.changes), cell.variant.noise, cell.seed if by_seed else 0)
-        if key != self.key:
-            self.key, self.sets = key, cell.world.load(self.root, cell.variant.noise, cell.seed)
-        sets: Sets = self.sets
-        return sets
+    def __call__(self, cell: Cell) -> BenchmarkData:
+        by_seed = bool(cell.variant.noise) or cell.benchmark.groups is not None
+        asked = (cell.benchmark, cell.variant.noise, cell.seed if by_seed else 0)
+        if self.last is None or self.last[0] != asked:
+            self.last = asked, cell.benchmark.load(self.root, *asked[1:], kept=self.ood)
+        return self.last[1]
 
 
 class _Clock:
@@ -185,7 +183,7 @@ class _Clock:
         methods = ", ".join(m.name for m in cell.methods)
         variant = f", {cell.variant.label}" if cell.variant.label else ""
         self.setting.say(
-            f"[{number + 1}/{len(self.todo)}] {cell.world.name}{variant}, run {cell.seed + 1}, M = {cell.members}: "
+            f"[{number + 1}/{len(self.todo)}] {cell.benchmark.name}{variant}, run {cell.seed + 1}, M = {cell.members}: "
             f"{methods}{rest}"
         )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
+from credro._names import ArgumentError, did_you_mean
 from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
 from credro.nets.small import CNN, MLP
 from credro.nets.table import TableNet
@@ -68,7 +68,6 @@ def make_under_seed(factory: Callable[[], Net], seed: int) -> Net:
 
 def _find(name: str) -> Callable[..., nn.Module]:
     if name not in NETS:
-        near = get_close_matches(str(name), NETS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"a network's name must be one of {', '.join(NETS)}, got {name!r}{hint}")
+        hint = did_you_mean(name, NETS)
+        raise ArgumentError("net", f"a network's name must be one of {', '.join(NETS)}, got {name!r}{hint}")
     return NETS[name]

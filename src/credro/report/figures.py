@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from credro.evaluation import AccuracyRejection
-from credro.readouts import Prediction
-from credro.report.style import COLOURS, INSIDE, NAMES, SETS, plotting, save
+from credro import methods
+from credro.metrics import AccuracyRejection
+from credro.prediction import Prediction
+from credro.report.style import ACCENT, INSIDE, REST, SETS, legend_below, plotting, save, save_all
 
 Floats = npt.NDArray[np.float64]
+GRID = 300
+"""Points of a density."""
 
 
 def density(values: Any, grid: Floats) -> Floats:
@@ -34,34 +38,65 @@ def density(values: Any, grid: Floats) -> Floats:
     return result
 
 
-def densities(uncertainty: Mapping[str, Mapping[str, Any]], inside: str, path: Path) -> Path:
-    """Densities of EU, one panel per method, the test set against each other set.
+def density_panels(
+    panels: Sequence[tuple[str, Mapping[str, Any]]],
+    label: str,
+    paths: Sequence[Path],
+    *,
+    fill: str | None = None,
+    colours: Sequence[str] = SETS,
+    size: tuple[float, float] = (2.5, 2.2),
+) -> tuple[Path, ...]:
+    """Kernel densities of several sets, up to five panels a row, one legend below them.
 
-    uncertainty: method -> set -> (N,). inside: the name of the in-distribution set.
+    Args:
+        panels: title and values (N,) of each set by name; a set of fewer than two values is left out.
+        label: of the horizontal axis.
+        paths: files to write, PNG or PDF by their names.
+        fill: the set that is shaded and never sets the scale: its spike would press everything else flat.
+        colours: of the other sets, in turn.
+        size: of a panel, in inches.
     """
     plt = plotting()
-    figure, axes = plt.subplots(1, len(uncertainty), figsize=(3.0 * len(uncertainty), 2.6), squeeze=False)
-    for ax, (method, sets) in zip(axes[0], uncertainty.items(), strict=True):
-        top = max(float(np.quantile(np.asarray(eu), 0.995)) for eu in sets.values())
-        grid = np.linspace(0, max(top, 1e-6), 300)
-        others = [name for name in sets if name != inside]
-        ax.fill_between(grid, density(sets[inside], grid), color=INSIDE, alpha=0.25, lw=0)
-        ax.plot(grid, density(sets[inside], grid), color=INSIDE, label=f"{inside} (in distribution)")
-        for colour, name in zip(SETS, others, strict=False):
-            ax.plot(grid, density(sets[name], grid), color=colour, label=name)
-        # The spike of certain test samples would press everything else flat.
-        ax.set_ylim(0, 1.3 * max(density(sets[name], grid).max() for name in others))
-        ax.set_title(NAMES.get(method, method))
-        ax.set_xlabel("epistemic uncertainty (nats)")
-    axes[0][0].set_ylabel("density")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(labels))
-    figure.tight_layout()
-    return save(figure, path)
+    high = -(-len(panels) // 5)
+    wide = -(-len(panels) // high)
+    figure, axes = plt.subplots(high, wide, figsize=(size[0] * wide, size[1] * high), squeeze=False)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for ax, (title, sets) in zip(axes.flat, panels, strict=False):
+        known = {name: np.asarray(values) for name, values in sets.items() if len(values) > 1}
+        grid = np.linspace(0, max([1e-6, *(float(np.quantile(v, 0.995)) for v in known.values())]), GRID)
+        lines = {name: density(values, grid) for name, values in known.items()}
+        others = cycle(colours)
+        for name, line in lines.items():
+            colour = INSIDE if name == fill else next(others)
+            if name == fill:
+                ax.fill_between(grid, line, color=colour, alpha=0.25, lw=0)
+            ax.plot(grid, line, color=colour, lw=1.2, label=name)
+        tops = [line.max() for name, line in lines.items() if name != fill] or [line.max() for line in lines.values()]
+        ax.set_ylim(0, 1.3 * max(tops))
+        ax.set(title=title, xlabel=label, yticks=[])
+    for row in axes:
+        row[0].set_ylabel("density")
+    legend_below(figure, axes)
+    return save_all(figure, paths)
+
+
+def densities(uncertainty: Mapping[str, Mapping[str, Any]], inside: str, path: Path) -> Path:
+    """Densities of EU, one panel per method, the ID set against each OOD set.
+
+    uncertainty: method -> set -> (N,). inside: the name of the ID set.
+    """
+    known = f"{inside} (ID)"
+    panels = [
+        (methods.label(method), {known if name == inside else name: eu for name, eu in sets.items()})
+        for method, sets in uncertainty.items()
+    ]
+    return density_panels(panels, "epistemic uncertainty (nats)", [path], fill=known, size=(3.0, 2.6))[0]
 
 
 def accuracy_rejection_curves(curves: Mapping[str, AccuracyRejection], path: Path) -> Path:
-    """Accuracy of what is kept against the fraction rejected, one line per method.
+    """Accuracy of what is kept against the fraction rejected, one line per method, dashed without a credal set.
 
     From three methods on, bars of the areas stand beside them: curves that coincide cannot be told apart.
     """
@@ -72,10 +107,10 @@ def accuracy_rejection_curves(curves: Mapping[str, AccuracyRejection], path: Pat
     )
     ax = axes[0][0]
     for method, curve in curves.items():
-        label = f"{NAMES.get(method, method)} (area {curve.area:.4f})"
-        style = "--" if method in ("de", "en-dro") else "-"
+        credal = method not in methods.METHODS or methods.METHODS[method].method.readout.credal
         # The last point is 1 by definition; it says nothing about the method.
-        ax.plot(curve.rates[:-1], curve.accuracy[:-1], style, color=COLOURS.get(method), label=label)
+        style = {"color": methods.colour(method), "label": f"{methods.label(method)} (area {curve.area:.4f})"}
+        ax.plot(curve.rates[:-1], curve.accuracy[:-1], "-" if credal else "--", **style)
     ax.set_xlabel("fraction of samples rejected, most uncertain first")
     ax.set_ylabel("accuracy of the rest")
     ax.legend(loc="lower right")
@@ -86,8 +121,9 @@ def accuracy_rejection_curves(curves: Mapping[str, AccuracyRejection], path: Pat
 
 
 def _areas(ax: Any, curves: Mapping[str, AccuracyRejection]) -> None:
-    names = [NAMES.get(method, method) for method in curves]
-    drawn = ax.barh(names, [c.area for c in curves.values()], color=[COLOURS.get(m, INSIDE) for m in curves])
+    drawn = ax.barh(
+        [methods.label(m) for m in curves], [c.area for c in curves.values()], color=[methods.colour(m) for m in curves]
+    )
     ax.bar_label(drawn, fmt="%.4f", padding=3)
     ax.set_xlim(0, 1.3)  # room for the numbers
     ax.set_xticks([0, 0.5, 1])
@@ -128,7 +164,7 @@ def _picture(ax: Any, image: Tensor, title: str) -> None:
 def _intervals(ax: Any, prediction: Prediction, n: int, truth: int, classes: Sequence[str], *, names: bool) -> None:
     low, high, mean = (np.asarray(part[n]) for part in (prediction.lower, prediction.upper, prediction.mean))
     at = np.arange(len(mean))
-    colours = [COLOURS["credro"] if k == truth else COLOURS["crewra"] for k in at]
+    colours = [ACCENT if k == truth else REST for k in at]
     ax.barh(at, np.maximum(high - low, 0.008), left=low, height=0.7, color=colours)
     ax.vlines(mean, at - 0.35, at + 0.35, color="black", lw=1)
     ax.set_xlim(-0.02, 1.02)

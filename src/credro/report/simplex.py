@@ -15,7 +15,7 @@ import torch
 
 from credro.credal.entropy import lower_entropy, shannon, upper_entropy
 from credro.credal.sets import CredalSet
-from credro.report.style import COLOURS, plotting
+from credro.report.style import ACCENT, plotting
 
 Floats = npt.NDArray[np.float64]
 CORNERS: Floats = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
@@ -33,7 +33,9 @@ def polygon(credal_set: CredalSet) -> Floats:
 
     credal_set: of one sample and three classes, shape (3,) or (1, 3).
     """
-    _check(credal_set)
+    if credal_set.shape[-1] != 3 or math.prod(credal_set.shape[:-1]) != 1:
+        got = tuple(credal_set.shape)
+        raise ValueError(f"the set must be of one sample and three classes, shape (3,) or (1, 3), got {got}")
     return convex(to_plane(credal_set.vertices()[0]))
 
 
@@ -66,7 +68,7 @@ def simplex(
     probs: Any = None,
     mean: Any = None,
     names: Sequence[str] = ("class 0", "class 1", "class 2"),
-    colour: str = COLOURS["credro"],
+    colour: str = ACCENT,
 ) -> None:
     """Draw one sample's credal set on the triangle: its area, members, mean, and ends of entropy.
 
@@ -131,13 +133,6 @@ def _lattice(steps: int) -> Floats:
 def _contains(credal_set: CredalSet, p: Floats) -> bool:
     given = p if credal_set.numpy else torch.from_numpy(p)
     return bool(np.all(_array(credal_set.contains(given, tol=1e-6))))
-
-
-def _check(credal_set: CredalSet) -> None:
-    if credal_set.shape[-1] != 3 or math.prod(credal_set.shape[:-1]) != 1:
-        raise ValueError(
-            f"the set must be of one sample and three classes, shape (3,) or (1, 3), got {tuple(credal_set.shape)}"
-        )
 
 
 def _array(x: Any) -> Floats:

@@ -1,4 +1,7 @@
-"""One look for all figures: colours that colour-blind readers can tell apart, one per method, and readable sizes."""
+"""One look for all figures: Okabe and Ito's colours, which colour-blind readers can tell apart, and readable sizes.
+
+Every method has a colour of its own (``credro.methods.colour``).
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Okabe and Ito's palette.
-COLOURS: dict[str, str] = {
-    "de": "#999999",
-    "crewra": "#56B4E9",
-    "creens": "#009E73",
-    "en-dro": "#E69F00",
-    "credro": "#D55E00",
-    "credro-hull": "#CC79A7",
-    "creram": "#F0E442",
-    "crerl": "#0072B2",
-    "crede": "#8C6D31",
-    "crebnn": "#5E4FA2",
-}
+ACCENT, REST = "#D55E00", "#56B4E9"
+"""What a figure is about, and what stands beside it."""
 SETS: Sequence[str] = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INSIDE = "#444444"
-NAMES: dict[str, str] = {
-    "de": "DE",
-    "crewra": "CreWra",
-    "creens": "CreEns",
-    "en-dro": "EN-DRO",
-    "credro": "CreDRO",
-    "credro-hull": "CreDRO (hull)",
-    "creram": "CreRAM",
-    "crerl": "CreRL",
-    "crede": "CreDE",
-    "crebnn": "CreBNN",
-}
+"""OOD sets, in turn, and the ID set."""
 
 
 def plotting() -> Any:
@@ -60,8 +41,22 @@ def plotting() -> Any:
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write the figure as PNG and let go of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    """Write the figure, PNG or PDF by the file's name, and let go of it."""
+    return save_all(figure, [path])[0]
+
+
+def save_all(figure: Any, paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The same to several files."""
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
     plotting().close(figure)
-    return path
+    return tuple(paths)
+
+
+def legend_below(figure: Any, axes: Any, most: int = 6) -> None:
+    """One legend for all panels (an array of axes), below them, of at most so many entries a line."""
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.tight_layout()
+    lines = -(-len(labels) // most)
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=-(-len(labels) // lines))

@@ -9,8 +9,8 @@ except ImportError as error:
         f"credro.sklearn needs scikit-learn 1.6 or later ({error}): pip install 'credro[sklearn]'"
     ) from error
 
+from credro.sklearn._pipelines import Uncertainty, prediction, uncertainty
 from credro.sklearn.classifier import CredalClassifier
-from credro.sklearn.pipelines import Uncertainty, prediction, uncertainty
 from credro.sklearn.regressor import CredalRegressor
 
 __all__ = ["CredalClassifier", "CredalRegressor", "Uncertainty", "prediction", "uncertainty"]

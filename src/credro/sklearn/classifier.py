@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,28 +10,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from torch import nn
 
 from credro.credal.decisions import RULES, decide
 from credro.data.base import Data
-from credro.evaluation import Threshold, threshold
 from credro.methods import Method
+from credro.metrics import Threshold, threshold
 from credro.nets import make as make_net
-from credro.objectives import Rule
-from credro.readouts import Prediction
-from credro.sklearn.base import Array, CredalEstimator, MakeNet, as_array
-from credro.sklearn.inputs import row_names
-from credro.sklearn.rows import WeightedLoss, by_contents, copies, standardised
+from credro.prediction import Prediction
+from credro.sklearn._base import CredalEstimator, as_array
+from credro.sklearn._inputs import row_names
+from credro.sklearn._rows import Array, WeightedLoss, by_contents
+from credro.sklearn._settings import EPOCHS, PATIENCE, MakeNet
+from credro.training.defaults import TABLE
 
 
 class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
     """A credal ensemble of neural networks: labels, probability intervals, and exact epistemic uncertainty.
 
-    method: "credro", "de", "crewra", ... (``credro list methods``). method_options: its options, ``{"delta_g": 0.7}``;
-        searches and ``set_params`` reach each as ``method__delta_g``.
+    method: "credro", "de", "crewra", ... (``credro list methods``), or any ``credro.Method``. method_options: what is
+        changed of it, ``{"start": "biased", "delta_g": 0.7}``; searches and ``set_params`` reach each as
+        ``method__start`` and ``method__delta_g``.
     net: "auto" is "table" up to 512 features and "mlp" beyond; a network for images (``credro list nets``), or a
         function ``(n_features, n_classes) -> nn.Module``, which gets the shape of one sample where X has more than two
         dimensions.
@@ -40,8 +43,7 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         validation_fraction: of the rows that are held out for it, by distinct rows. n_iter_no_change: epochs without a
         better loss on them before a member stops; it keeps the weights of its best epoch.
     recipe_options: any other field of ``credro.Recipe``, such as ``{"augment": "crop-flip"}``, or ``recipe__augment``.
-    class_weight: None, "balanced" or a dict; multiplies the samples' losses, or, where the method has a loss of its own
-        (CreDE), their weights.
+    class_weight: None, "balanced" or a dict; multiplies the samples' losses.
     calibrate: "auto" fits a temperature per member, of at least 1, on the rows held out for early stopping, if any; a
         fraction holds out so much of the distinct rows for it alone; False fits none. Members that are calibrated stop
         by the loss that calibration will leave.
@@ -62,14 +64,14 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         *,
         net: str | MakeNet = "auto",
         members: int = 5,
-        epochs: int = 60,
+        epochs: int = EPOCHS,
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 15,
+        n_iter_no_change: int = PATIENCE,
         batch_size: int | str = "auto",
-        lr: float = 1e-3,
-        optimizer: str = "adamw",
-        weight_decay: float = 0.1,
+        lr: float = TABLE.recipe.lr,
+        optimizer: str = TABLE.recipe.optimizer,
+        weight_decay: float = TABLE.recipe.weight_decay,
         method_options: dict[str, Any] | None = None,
         recipe_options: dict[str, Any] | None = None,
         class_weight: dict[Any, float] | str | None = None,
@@ -87,32 +89,7 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         optimiser: str | None = None,
     ) -> None:
         """Nothing is checked or done before ``fit``."""
-        self.method = method
-        self.net = net
-        self.members = members
-        self.epochs = epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.batch_size = batch_size
-        self.lr = lr
-        self.optimizer = optimizer
-        self.weight_decay = weight_decay
-        self.method_options = method_options
-        self.recipe_options = recipe_options
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.max_epistemic = max_epistemic
-        self.decision_rule = decision_rule
-        self.scale = scale
-        self.missing = missing
-        self.out = out
-        self.executor = executor
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.optimiser = optimiser
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CredalClassifier:
         """Train the ensemble. The result does not depend on the order of the rows.
@@ -128,35 +105,21 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
-        seed, method, names = self._seed(), self._method(), tuple(map(str, self.classes_))
+        seed = self._seed()
         order, kind = by_contents(X, codes)
         X, codes, weights = X[order], codes[order], weights[order]
-        class_weights = self._class_weights(codes, weights)
-        if own_loss := type(method.rule).loss is not Rule.loss:
-            weights = weights * class_weights[codes]
-        rows = np.arange(len(X)).repeat(copies(weights, seed))
-
-        columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
-        whole = Data("rows", torch.from_numpy(X), torch.from_numpy(codes), X.shape[1:], names, columns=columns)
-        held = self._held_out(kind, rows, seed, codes)
-        data, watched = self._divided(whole.subset(torch.from_numpy(rows[~held])), seed)
-        data = standardised(data) if self.scale else replace(data, prepared=True)
-        net = self._named(data.shape)
-        if isinstance(net, str):
-            self._build = partial(make_net, net, classes=len(names), shape=data.shape)
-        else:
-            self._build = partial(net, data.shape[0] if len(data.shape) == 1 else data.shape, len(names))
-
-        self._train(
-            data,
-            method,
-            self._recipe(len(data), seed, watched is not None),
-            watched,
-            whole.subset(torch.from_numpy(rows[held])) if held.any() else None,
-            loss=None if own_loss or self.class_weight is None else WeightedLoss(tuple(class_weights.tolist())),
-        )
+        loss = None
+        if self.class_weight is not None:
+            loss = WeightedLoss(tuple(self._class_weights(codes, weights).tolist()))
+        self._learn(X, codes, kind, weights, seed, tuple(map(str, self.classes_)), loss=loss)
         self.threshold_: Threshold | None = None
         return self
+
+    def _builder(self, data: Data) -> Callable[[], nn.Module]:
+        net, classes = self._named(data.shape), len(data.classes)
+        if isinstance(net, str):
+            return partial(make_net, net, classes=classes, shape=data.shape)
+        return partial(net, data.shape[0] if len(data.shape) == 1 else data.shape, classes)
 
     def prediction(self, X: Any) -> Prediction:
         """Everything at once, as tensors: probs (M, N, C), mean, set, lower, upper, epistemic, aleatoric, total."""
@@ -183,18 +146,6 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         if prediction.set is None:
             return as_array(np.eye(len(self.classes_), dtype=bool)[prediction.label.numpy()])
         return as_array(decide(prediction.set, self.decision_rule))
-
-    def epistemic(self, X: Any) -> Array:
-        """Epistemic uncertainty (N,): what more data would settle. Entropy gap, or interval width for two classes."""
-        return as_array(self.prediction(X).epistemic)
-
-    def aleatoric(self, X: Any) -> Array:
-        """Aleatoric uncertainty (N,), in nats: the least entropy in the credal set."""
-        return as_array(self.prediction(X).aleatoric)
-
-    def total(self, X: Any) -> Array:
-        """Total uncertainty (N,), in nats: the greatest entropy in the credal set."""
-        return as_array(self.prediction(X).total)
 
     def choose_threshold(self, X: Any, y: Any, *, max_error: float = 0.05, confidence: float = 0.95) -> Threshold:
         """Set ``max_epistemic_`` so that at most ``max_error`` of the answers are wrong, and say how it was shown.

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
+from torch import nn
 
 from credro.data.base import Data
 from credro.methods import Method
 from credro.nets import GaussianNet, make_gaussian
-from credro.readouts import GaussianPrediction
-from credro.sklearn.base import Array, CredalEstimator, MakeNet, as_array
-from credro.sklearn.inputs import row_names
-from credro.sklearn.rows import by_contents, copies, standardised
+from credro.prediction import GaussianPrediction
+from credro.sklearn._base import CredalEstimator, as_array
+from credro.sklearn._inputs import row_names
+from credro.sklearn._rows import Array, by_contents
+from credro.sklearn._settings import EPOCHS, PATIENCE, MakeNet
+from credro.training.defaults import TABLE
 from credro.training.train import spread
 
 
 class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
-    """A credal ensemble of neural networks for numbers: a mean, a deviation, and the set of the members' mixtures.
+    """A credal ensemble of neural networks for regression: mean, standard deviation, the set of the members' mixtures.
 
-    Each member is trained by Gaussian likelihood, under its own share of the worst samples for ``method="credro"``
-    (paper, appendix on regression). Targets of any unit: the networks work on standardised ones.
+    Each member is trained by Gaussian likelihood, by CVaR at a level of its own for ``method="credro"`` (paper,
+    appendix on regression). Targets of any unit: the networks work on standardised ones.
 
     method: "credro", "crewra", "creram" for a credal set; "de", "en-dro" for a point prediction.
     net: as in ``CredalClassifier``; a function ``(n_features, 2) -> nn.Module`` has two outputs.
@@ -44,14 +47,14 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         *,
         net: str | MakeNet = "auto",
         members: int = 5,
-        epochs: int = 60,
+        epochs: int = EPOCHS,
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 15,
+        n_iter_no_change: int = PATIENCE,
         batch_size: int | str = "auto",
         lr: float = 3e-3,
-        optimizer: str = "adamw",
-        weight_decay: float = 0.1,
+        optimizer: str = TABLE.recipe.optimizer,
+        weight_decay: float = TABLE.recipe.weight_decay,
         method_options: dict[str, Any] | None = None,
         recipe_options: dict[str, Any] | None = None,
         calibrate: float | bool | str = "auto",
@@ -67,72 +70,36 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         optimiser: str | None = None,
     ) -> None:
         """Nothing is checked or done before ``fit``."""
-        self.method = method
-        self.net = net
-        self.members = members
-        self.epochs = epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.batch_size = batch_size
-        self.lr = lr
-        self.optimizer = optimizer
-        self.weight_decay = weight_decay
-        self.method_options = method_options
-        self.recipe_options = recipe_options
-        self.calibrate = calibrate
-        self.max_epistemic = max_epistemic
-        self.scale = scale
-        self.missing = missing
-        self.out = out
-        self.executor = executor
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.optimiser = optimiser
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CredalRegressor:
         """Train the ensemble. The result does not depend on the order of the rows.
 
-        X: (N, features), or images as in ``CredalClassifier``. y: (N,) numbers. sample_weight: (N,), rows are repeated
-        in proportion.
+        X: (N, features), or images as in ``CredalClassifier``. y: (N,) real numbers. sample_weight: (N,), rows are
+        repeated in proportion.
         """
         self._check_settings()
         X, y = self._checked(X, y, reset=True, y_numeric=True)
         X, y, weights = self._weighed(X, y.astype(np.float64), sample_weight)
         seed = self._seed()
         order, kind = by_contents(X, y)
-        X, y = X[order], y[order]
-        rows = np.arange(len(X)).repeat(copies(weights[order], seed))
-        held = self._held_out(kind, rows, seed)
-        columns = tuple(map(str, getattr(self, "feature_names_in_", ())))
-        whole = Data("rows", torch.from_numpy(X), torch.from_numpy(y).float(), X.shape[1:], columns=columns)
-        data, watched = self._divided(whole.subset(torch.from_numpy(rows[~held])), seed)
-        data = standardised(data) if self.scale else replace(data, prepared=True)
+        self._learn(X[order], y[order].astype(np.float32), kind, weights[order], seed)
+        return self
+
+    def _builder(self, data: Data) -> Callable[[], nn.Module]:
         net = self._named(data.shape)
         if isinstance(net, str):
-            self._build = partial(make_gaussian, net, data.shape, *spread(data))
-        else:
-            shape = data.shape[0] if len(data.shape) == 1 else data.shape
-            self._build = partial(_own, net, shape, *spread(data))
-        self._train(
-            data,
-            self._method(),
-            self._recipe(len(data), seed, watched is not None, loss="gaussian_nll"),
-            watched,
-            whole.subset(torch.from_numpy(rows[held])) if held.any() else None,
-        )
-        return self
+            return partial(make_gaussian, net, data.shape, *spread(data))
+        return partial(_own, net, data.shape[0] if len(data.shape) == 1 else data.shape, *spread(data))
 
     def prediction(self, X: Any) -> GaussianPrediction:
         """Everything at once, as tensors: means, stds (M, N), mean, std, set, epistemic, aleatoric, total, interval."""
         scores, method = self._scores(X), self.ensemble_.method
-        found = method.readout.numbers(self.ensemble_.gaussians(scores))
+        found = method.readout.regression(self.ensemble_.gaussians(scores))
         return replace(found, samples=row_names(X), method=method.name)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The predicted number (N,) of every row; with ``return_std`` also the deviation (N,) of the mixture."""
+        """The predicted mean (N,) of every row; with ``return_std`` also the standard deviation (N,) of the mixture."""
         prediction = self.prediction(X)
         mean = as_array(prediction.mean)
         return (mean, as_array(prediction.std)) if return_std else mean
@@ -141,19 +108,7 @@ class CredalRegressor(RegressorMixin, CredalEstimator):  # type: ignore[misc]
         """Ends (N, 2) of an interval for the target, under every mixture of the members at least ``level`` of it."""
         return np.stack([as_array(end) for end in self.prediction(X).interval(level)], -1)
 
-    def epistemic(self, X: Any) -> Array:
-        """Epistemic uncertainty (N,), a variance: what more data would settle."""
-        return as_array(self.prediction(X).epistemic)
-
-    def aleatoric(self, X: Any) -> Array:
-        """Aleatoric uncertainty (N,): the smallest variance in the credal set."""
-        return as_array(self.prediction(X).aleatoric)
-
-    def total(self, X: Any) -> Array:
-        """Total uncertainty (N,): the largest variance in the credal set."""
-        return as_array(self.prediction(X).total)
-
 
 def _own(net: MakeNet, shape: Any, mean: float, std: float) -> GaussianNet:
-    """A user's network with two outputs, for targets of this mean and deviation."""
+    """A user's network with two outputs, for targets of this mean and standard deviation."""
     return GaussianNet(net(shape, 2), mean, std)

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from credro.data.base import Data
-from credro.objectives import PerSampleLoss, Rule
+from credro.members import Head, PerSampleLoss
 from credro.training.job import check_data
 
 SMALLEST, LARGEST = 0.02, 50.0
 
 
-def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor, least: float = SMALLEST) -> float:
+def fit_temperature(head: Head, scores: Tensor, labels: Tensor, least: float = SMALLEST) -> float:
     """The temperature in [least, 50] whose ``probs(scores / T)`` has the smallest negative log-likelihood.
 
     scores: (N, ...), labels: (N,). The likelihood of softmax(scores / T) is concave in 1 / T, so a golden-section
@@ -24,25 +24,24 @@ def fit_temperature(rule: Rule, scores: Tensor, labels: Tensor, least: float = S
     scores = scores.to(torch.float64)
 
     def nll(log_t: float) -> float:
-        p = rule.point(rule.probs(scores / math.exp(log_t)))
+        p = head.point(head.probs(head.tempered(scores, math.exp(log_t))))
         return float(-p.gather(-1, labels[:, None]).clamp_min(1e-300).log().mean())
 
     return math.exp(_lowest(nll, least, 1e-5))
 
 
-def calibrated_loss(rule: Rule, scores: Tensor, target: Tensor, loss: PerSampleLoss) -> float:
+def calibrated_loss(head: Head, scores: Tensor, target: Tensor, loss: PerSampleLoss) -> float:
     """The mean loss at the temperature of at least 1, or factor of the variances, at which it is smallest.
 
     Early stopping by it trains on where a network merely grows too sure, which a temperature repairs afterwards (Berta
     et al., 2025, "Rethinking Early Stopping: Refine, Then Calibrate"). Temperatures below 1 do not count: of a few
     samples that are all right they would make a perfect loss in the first epoch.
-    scores: (N, ...), target: (N, ...); numbers have scores (N, 2), mean and log variance.
+    scores: (N, ...), target: (N, ...); of a regression (N, 2), mean and log variance, whose variance is the square.
     """
-    numbers = target.ndim == 1 and target.is_floating_point()
+    power = 2 if head.gives == "gaussians" else 1
 
     def at(log_t: float) -> float:
-        changed = scores + scores.new_tensor([0.0, 2 * log_t]) if numbers else scores / math.exp(log_t)
-        return float(rule.losses(changed, target, loss).mean())
+        return float(head.held_losses(head.tempered(scores, math.exp(power * log_t)), target, loss).mean())
 
     return min(at(0.0), at(_lowest(at, 1.0, 1e-3)))
 
@@ -78,7 +77,7 @@ def fit_variance(scores: Tensor, targets: Tensor, least: float = SMALLEST) -> fl
 def check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
     """Raise unless temperatures can be fitted on ``data``."""
     if data.labels.ndim != 1 or data.labels.is_floating_point() != (classes == 0):
-        raise ValueError(f"calibration needs {'class labels' if classes else 'numbers'}, one per sample")
+        raise ValueError(f"calibration needs {'class labels' if classes else 'real targets'}, one per sample")
     check_data(data, classes, "the data to calibrate on")
     if data.shape != shape:
         raise ValueError(f"the data to calibrate on has samples of shape {data.shape}, the training data of {shape}")

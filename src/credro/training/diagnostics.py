@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from credro.data.base import Data
 from credro.training.feed import batches
+from credro.training.records import Fit, MemberRecord
 
 if TYPE_CHECKING:
     from credro.training.job import Job
@@ -30,9 +31,6 @@ UNDERFIT = "underfit"
 STOPPED_EARLY = "stopped-early"
 OVERFIT = "overfit"
 RUNS_WITH_DELTA = "confidence-runs-with-delta"
-
-Record = dict[str, Any]
-"""What a member recorded when it finished."""
 
 
 @dataclass(frozen=True)
@@ -48,83 +46,102 @@ class Diagnosis:
 
 
 @torch.no_grad()
-def fitness(net: nn.Module, job: Job, data: Data) -> dict[str, float]:
-    """Mean loss, accuracy and mean confidence of a member on ``data``, network in eval mode, no augmentation."""
-    was_training = net.training
+def fitness(net: nn.Module, job: Job, i: int, data: Data) -> Fit:
+    """Mean loss, likelihood, accuracy and confidence of member i's network on ``data``, eval mode, no augmentation."""
+    head, was_training = job.member(i).head, net.training
     net.eval()
-    loss = hits = confidence = 0.0
+    loss = nll = hits = confidence = 0.0
+    likely = True
     for part in batches(len(data), EVAL_BATCH):
         index = torch.arange(part.start, part.stop)
         x = job.inputs(data.batch(index).to(job.device))
         target = data.labels[index].to(job.device)
-        scores = job.rule.scores(net, x)
-        loss += float(job.rule.losses(scores, target, job.loss).sum())
+        scores = head.scores(net, x)
+        loss += float(head.held_losses(scores, target, job.loss).sum())
+        likely = likely and (job.classifies or scores.shape[1:] == (2,))  # a user's own loss may know no likelihood
+        nll -= float(head.log_likelihood(scores, target).sum()) if likely else 0.0
         if job.classifies:
-            probs = job.rule.point(job.rule.probs(scores))
+            probs = head.point(head.probs(scores))
             truth = target.argmax(-1) if target.ndim == 2 else target
             hits += float((probs.argmax(-1) == truth).sum())
             confidence += float(probs.amax(-1).sum())
     net.train(was_training)
     n = len(data)
-    return (
-        {"loss": loss / n, "accuracy": hits / n, "confidence": confidence / n} if job.classifies else {"loss": loss / n}
-    )
+    classes = (hits / n, confidence / n) if job.classifies else (None, None)
+    return Fit(loss / n, nll / n if likely else None, *classes)
 
 
 @torch.no_grad()
 def scores_of(net: nn.Module, job: Job, data: Data) -> tuple[Tensor, Tensor]:
     """A member's scores (N, ...) of ``data`` and its targets (N, ...), network in eval mode."""
-    was_training = net.training
+    head, was_training = job.method.head, net.training
     net.eval()
     parts = [torch.arange(part.start, part.stop) for part in batches(len(data), EVAL_BATCH)]
-    scores = [job.rule.scores(net, job.inputs(data.batch(index).to(job.device))) for index in parts]
+    scores = [head.scores(net, job.inputs(data.batch(index).to(job.device))) for index in parts]
     net.train(was_training)
     return torch.cat(scores), data.labels.to(job.device)
 
 
-def warnings_for(records: Sequence[Record]) -> list[Diagnosis]:
+def warnings_for(records: Sequence[MemberRecord]) -> list[Diagnosis]:
     """What may make the members' uncertainty mean less than it seems; empty when all is well."""
-    fits = [r for r in records if "accuracy" in r.get("train", {})]
+    fits = [_Fitted(r, r.train, r.train.accuracy) for r in records if r.train and r.train.accuracy is not None]
     found = (_too_long(fits), _fit(fits), _confidence(fits))
     return [diagnosis for diagnosis in found if diagnosis is not None]
 
 
-def _stopped(record: Record) -> bool:
-    """Whether the weights are those of an epoch after which the held-out loss did not get better."""
-    return "best_epoch" in record and record["best_epoch"] < record["epochs"]
+@dataclass(frozen=True)
+class _Fitted:
+    """A member whose training accuracy is known."""
+
+    record: MemberRecord
+    train: Fit
+    accuracy: float
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the weights are those of an epoch after which the held-out loss did not get better."""
+        return self.record.best_epoch is not None and self.record.best_epoch < self.record.epochs
+
+    @property
+    def rise(self) -> float:
+        """Held-out loss at the end over the lowest, of a member that was not to stop early; else 0."""
+        lowest, held_out = self.record.lowest_held_out, self.record.held_out
+        if self.record.best_epoch is not None or lowest is None or held_out is None or not lowest.loss > 0:
+            return 0.0
+        return held_out.loss / lowest.loss
+
+    @property
+    def rose(self) -> bool:
+        """Whether the held-out loss rose from its lowest to the end."""
+        return self.rise > RISE
 
 
-def _rose(record: Record) -> bool:
-    """Whether the held-out loss rose from its lowest to the end: a run that was not to stop early."""
-    if "best_epoch" in record or "lowest_held_out" not in record:
-        return False
-    return bool(record["held_out"]["loss"] > RISE * record["lowest_held_out"]["loss"] > 0)
-
-
-def _too_long(fits: Sequence[Record]) -> Diagnosis | None:
-    rose = [r for r in fits if _rose(r)]
+def _too_long(fits: Sequence[_Fitted]) -> Diagnosis | None:
+    rose = [f for f in fits if f.rose]
     if not rose:
         return None
-    worst = max(rose, key=lambda r: float(r["held_out"]["loss"] / r["lowest_held_out"]["loss"]))
-    lowest = worst["lowest_held_out"]
+    worst = max(rose, key=lambda f: f.rise).record
+    assert worst.lowest_held_out is not None
+    assert worst.held_out is not None
+    lowest = worst.lowest_held_out
     return Diagnosis(
         OVERFIT,
-        f"{len(rose)} of {len(fits)} members trained past their best (member {worst['member']}: held-out loss "
-        f"{lowest['loss']:.3f} after epoch {lowest['epoch']}, {worst['held_out']['loss']:.3f} after "
-        f"{worst['epochs']}). Recipe(early_stop=5) keeps the best epoch's weights.",
+        f"{len(rose)} of {len(fits)} members trained past their best (member {worst.member}: held-out loss "
+        f"{lowest.loss:.3f} after epoch {lowest.epoch}, {worst.held_out.loss:.3f} after "
+        f"{worst.epochs}). Recipe(early_stop=5) keeps the best epoch's weights.",
     )
 
 
-def _fit(fits: Sequence[Record]) -> Diagnosis | None:
+def _fit(fits: Sequence[_Fitted]) -> Diagnosis | None:
     """Members that do not fit: would longer training help? Where the held-out loss says no, that is not advised."""
-    low = [r for r in fits if r["train"]["accuracy"] < FITTED]
+    low = [f for f in fits if f.accuracy < FITTED]
     if not low:
         return None
-    worst = min(low, key=lambda r: float(r["train"]["accuracy"]))
-    right = f"member {worst['member']}: {worst['train']['accuracy']:.1%} right in eval mode"
-    if any(_stopped(r) or _rose(r) for r in low):
-        stops = [r for r in low if _stopped(r)]
-        at = f"; stopped at its best epoch, {worst['best_epoch']} of {worst['epochs']}" if _stopped(worst) else ""
+    worst = min(low, key=lambda f: f.accuracy)
+    right = f"member {worst.record.member}: {worst.accuracy:.1%} right in eval mode"
+    if any(f.stopped or f.rose for f in low):
+        stops, epochs = [f for f in low if f.stopped], f"{worst.record.best_epoch} of {worst.record.epochs}"
+        at = f"; stopped at its best epoch, {epochs}" if worst.stopped else ""
         what = "stopped at their best epoch before they" if len(stops) == len(low) else "do not"
         return Diagnosis(
             STOPPED_EARLY,
@@ -133,7 +150,7 @@ def _fit(fits: Sequence[Record]) -> Diagnosis | None:
             f"calibrate; that CreDRO's epistemic uncertainty tells OOD inputs best was shown for members that fit "
             f"(docs/results.md, Early stopping and CreDRO).",
         )
-    watched = all("held_out" in r for r in low)
+    watched = all(f.record.held_out is not None for f in low)
     unknown = "" if watched else " if a held-out loss still falls (held_out, early_stop)"
     return Diagnosis(
         UNDERFIT,
@@ -142,19 +159,20 @@ def _fit(fits: Sequence[Record]) -> Diagnosis | None:
     )
 
 
-def _confidence(fits: Sequence[Record]) -> Diagnosis | None:
-    with_delta = sorted((r for r in fits if "delta" in r), key=lambda r: float(r["delta"]))
-    if len(with_delta) < 3:
+def _confidence(fits: Sequence[_Fitted]) -> Diagnosis | None:
+    known = [(f.record.delta, f.train.confidence) for f in fits]
+    pairs = sorted(((d, c) for d, c in known if d is not None and c is not None), key=lambda pair: pair[0])
+    if len({d for d, _ in pairs}) < 3:
         return None
-    confidence = [float(r["train"]["confidence"]) for r in with_delta]
+    confidence = [c for _, c in pairs]
     rises = sum(b > a for a, b in pairwise(confidence))
     if confidence[-1] - confidence[0] <= SPREAD or rises < 0.75 * (len(confidence) - 1):
         return None
-    longer = "" if any(_stopped(r) or _rose(r) for r in fits) else "Train until all members fit, or "
+    longer = "" if any(f.stopped or f.rose for f in fits) else "Train until all members fit, or "
     calibrate = "calibrate each on held-out data: ens.calibrate(held_out), or --calibrate on the command line."
     return Diagnosis(
         RUNS_WITH_DELTA,
-        f"Mean confidence runs with delta, from {confidence[0]:.2f} at delta {with_delta[0]['delta']:.3g} to "
-        f"{confidence[-1]:.2f} at delta {with_delta[-1]['delta']:.3g}: the intervals measure that difference on every "
+        f"Mean confidence runs with delta, from {confidence[0]:.2f} at delta {pairs[0][0]:.3g} to "
+        f"{confidence[-1]:.2f} at delta {pairs[-1][0]:.3g}: the intervals measure that difference on every "
         f"input. {longer}{calibrate if longer else calibrate.capitalize()}",
     )

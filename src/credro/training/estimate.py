@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from credro.objectives import Rule
 from credro.training.diagnostics import fitness
 from credro.training.feed import Feed
 from credro.training.job import Job
@@ -56,7 +55,7 @@ def estimate(job: Job, executor: str, workers: int, finished: int = 0) -> Estima
     An upper bound in epochs: members that stop early are sooner over.
     """
     steps = math.ceil(len(job.data) / job.recipe.batch_size)
-    todo = [i for i in range(job.members) if job.run.done(i) is None]
+    todo = [i for i in range(job.members) if not job.run.is_done(i)]
     left = max(0, job.members * job.recipe.epochs - finished)
     with (
         threads(job.threads),
@@ -67,7 +66,8 @@ def estimate(job: Job, executor: str, workers: int, finished: int = 0) -> Estima
         step = _steps_of_all(one) / job.members if executor == "stacked" else _steps_of_one(one)
         seconds = left * (steps * step + _looks(job))
     if executor == "processes" and todo:
-        first = sum(not job.rule.waits_for(i) for i in todo) if any(map(job.rule.waits_for, todo)) else 0
+        wait = [i for i in todo if job.member(i).stop.waits_for]
+        first = len(todo) - len(wait) if wait else 0
         rounds = first + math.ceil((len(todo) - first) / max(1, workers))
         seconds = START + CROWDED * seconds * rounds / len(todo)
     return Estimate(seconds, len(todo), job.recipe.epochs, steps, bool(job.recipe.early_stop))
@@ -111,15 +111,15 @@ def _steps_of_all(job: Job) -> float:
 
 
 def _looks(job: Job) -> float:
-    """Seconds that a member looks at held-out data, and at the training data where its rule asks, in each epoch."""
+    """Seconds that a member looks at held-out data, and at the training data where its stop asks, in each epoch."""
     watched = len(job.held_out) if job.held_out is not None else 0
-    asked = len(job.data) if type(job.rule).after_epoch is not Rule.after_epoch else 0
+    asked = len(job.data) if job.members > 1 and job.member(1).stop.waits_for else 0
     if not watched + asked:
         return 0.0
     net, some = job.network(0), job.data.subset(torch.arange(min(len(job.data), 64)))
 
     def look(times: int) -> None:
         for _ in range(times):
-            fitness(net, job, some)
+            fitness(net, job, 0, some)
 
     return timed(look) / len(some) * (watched + asked)

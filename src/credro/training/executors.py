@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from credro._names import one_of
 from credro.nets import multiply_adds
 from credro.training.feed import layout
 from credro.training.job import Job, TrainingError
@@ -50,8 +51,7 @@ def choose(job: Job, executor: str, workers: int) -> str:
     Stacked where it was measured to be faster (``make bench``): several members of a small network without
     convolutions. Otherwise processes, if there is more than one worker and what they need can be sent to them.
     """
-    if executor not in EXECUTORS:
-        raise ValueError(f"executor must be one of {', '.join(EXECUTORS)}, got {executor!r}")
+    one_of("executor", executor, EXECUTORS)
     if executor == "stacked" and (reason := why_not_stacked(job)):
         raise ValueError(f"executor='stacked' cannot train this run: {reason}")
     if executor != "auto":
@@ -88,7 +88,7 @@ def own_threads(job: Job, executor: str, workers: int) -> int:
 
 def why_not_sent(job: Job) -> str | None:
     """Why ``job`` cannot be sent to another process, or None."""
-    parts: dict[str, Any] = {"make_net": job.make_net, "the loss": job.own_loss, "the rule": job.rule}
+    parts: dict[str, Any] = {"make_net": job.make_net, "the loss": job.own_loss, "the method": job.method}
     parts |= {"the data": job.data.samples, "held_out": job.held_out and job.held_out.samples}
     for name, part in parts.items():
         try:
@@ -115,15 +115,20 @@ def _no_file() -> bool:
 
 def order(job: Job) -> list[int]:
     """Members that are not done, those first that others wait for."""
-    todo = [i for i in range(job.members) if job.run.done(i) is None]
-    return sorted(todo, key=lambda i: (len(job.rule.waits_for(i)), i))
+    todo = [i for i in range(job.members) if not job.run.is_done(i)]
+    return sorted(todo, key=lambda i: (len(job.member(i).stop.waits_for), i))
+
+
+def ready(job: Job, i: int) -> bool:
+    """Whether the members that member i waits for are done."""
+    return all(job.run.is_done(j) for j in job.member(i).stop.waits_for)
 
 
 def run_sequential(job: Job, report: Report) -> None:
     """One member after another; one that fails does not take the others with it."""
     failures: list[str] = []
     for member in order(job):
-        if all(job.run.done(i) is not None for i in job.rule.waits_for(member)):
+        if ready(job, member):
             try:
                 train_member(job, member, report)
             except TrainingError as error:
@@ -150,13 +155,13 @@ def run_processes(job: Job, report: Report, workers: int) -> None:
     busy: dict[int, _Worker] = {}
     try:
         while todo or busy:
-            ready = [i for i in todo if all(job.run.done(j) is not None for j in job.rule.waits_for(i))]
-            for member in ready[: workers - len(busy)]:
+            for member in [i for i in todo if ready(job, i)][: workers - len(busy)]:
                 todo.remove(member)
                 busy[member] = idle.pop() if idle else _Worker(context, job)
                 busy[member].pipe.send(member)
             if not busy:  # the rest waits for a member that failed
-                failures += [f"member {i} was not trained: it needs member {job.rule.waits_for(i)[0]}" for i in todo]
+                needs = {i: job.member(i).stop.waits_for[0] for i in todo}
+                failures += [f"member {i} was not trained: it needs member {needs[i]}" for i in todo]
                 break
             speaking = wait([worker.pipe for worker in busy.values()])
             for member, worker in [(i, w) for i, w in busy.items() if w.pipe in speaking]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from credro._names import ArgumentError
+from credro._records import Record
 from credro.data.augment import AUGMENTATIONS, normalise
 from credro.data.base import Data
 from credro.data.stats import channel_stats
@@ -21,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Inputs:
+class Inputs(Record):
     """How a stored sample becomes network input; kept with the run, so that prediction does the same.
 
     mean, std: one number per channel or feature, on samples scaled to [0, 1]; empty: samples go in as they are.
@@ -32,6 +35,18 @@ class Inputs:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        """A mean and a standard deviation for every channel or feature, or none."""
+        if not self.mean and not self.std:
+            return
+        if not self.shape or (len(self.mean), len(self.std)) != (self.shape[0], self.shape[0]):
+            raise ArgumentError(
+                "mean",
+                f"mean and std must have one entry per channel of {self.shape}, got {len(self.mean)}, {len(self.std)}",
+            )
+        if not all(map(math.isfinite, (*self.mean, *self.std))) or min(self.std) <= 0:
+            raise ArgumentError("std", "std must be positive, and mean and std finite")
 
     @property
     def fills(self) -> bool:
@@ -54,18 +69,6 @@ class Inputs:
             return x.to(torch.get_default_dtype())  # NumPy's doubles would not meet the network's floats
         x = normalise(x if x.dtype == torch.uint8 else x.float(), self.mean, self.std)
         return x.nan_to_num_(0.0) if self.fills else x
-
-    def config(self) -> dict[str, Any]:
-        """As JSON keeps it."""
-        plain = {"shape": list(self.shape), "mean": list(self.mean), "std": list(self.std)}
-        return {**plain, **({"whole": True} if self.whole else {})}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Inputs:
-        """What ``config`` wrote."""
-        return cls(
-            tuple(config["shape"]), tuple(config["mean"]), tuple(config["std"]), bool(config.get("whole", False))
-        )
 
 
 def holds_whole_numbers(data: Data) -> bool:

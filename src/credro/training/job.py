@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from credro._names import ArgumentError
 from credro.data.augment import AUGMENTATIONS
 from credro.data.base import Data
-from credro.methods import Method, for_numbers
+from credro.members import Member, PerSampleLoss, per_sample_loss
+from credro.methods import Method
 from credro.nets import make_under_seed
-from credro.objectives import PerSampleLoss, Rule, per_sample_loss
-from credro.readouts import ReadOut
 from credro.training.feed import Inputs, layout
 from credro.training.recipe import Recipe
 from credro.training.run import Run
@@ -33,13 +33,13 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One run: data, network, rule, recipe, where and on what."""
+    """One run: data, network, method, recipe, where and on what."""
 
     run: Run
     make_net: MakeNet
     data: Data
     inputs: Inputs
-    rule: Rule
+    method: Method
     members: int
     recipe: Recipe
     classes: int
@@ -59,19 +59,23 @@ class Job:
         """Whether targets are classes (or distributions over them), not numbers."""
         return self.data.labels.ndim == 2 or not self.data.labels.is_floating_point()
 
-    def network(self, member: int) -> nn.Module:
-        """Member's network under its own seed, as the rule needs it, not yet trained."""
-        recipe = self.recipe
+    def member(self, i: int) -> Member:
+        """What the method comes to for member ``i``."""
+        return self.method.member(i, self.members)
+
+    def network(self, i: int) -> nn.Module:
+        """Member i's network under its own seed, with its head and its start, not yet trained."""
+        recipe, member = self.recipe, self.member(i)
 
         def build() -> nn.Module:
-            return self.rule.convert(self.make_net(), member, self.members)
+            return member.prepare(self.make_net())
 
-        net = make_under_seed(build, derive(recipe.seed, member, "init")).to(self.device)
+        net = make_under_seed(build, derive(recipe.seed, i, "init")).to(self.device)
         return net.to(memory_format=torch.channels_last) if recipe.channels_last else net  # type: ignore[call-overload]
 
-    def draws(self, member: int, epoch: int) -> torch.Generator:
-        """Randomness of the rule itself, such as which samples are dropped."""
-        return generator(self.recipe.seed, member, "rule", epoch)
+    def draws(self, i: int, epoch: int) -> torch.Generator:
+        """Randomness of member i's risk, such as which samples are dropped."""
+        return generator(self.recipe.seed, i, "rule", epoch)  # the stream's name in version 0.1: weights depend on it
 
 
 def count_classes(data: Data) -> int:
@@ -83,19 +87,25 @@ def count_classes(data: Data) -> int:
     return len(data.classes) or (int(data.labels.max()) + 1 if len(data) else 0)
 
 
-def check_targets(data: Data, method: Method, loss: str) -> None:
-    """Raise where targets are numbers and what is to be trained needs classes. loss: its name; "" for a user's own."""
+def method_for(data: Data, method: Method, loss: str) -> Method:
+    """The method as the targets need it: with a Gaussian head where they are real numbers.
+
+    Raises where the loss (its name; "" for a user's own) or the method is for the other kind.
+    """
     labels = data.labels
-    if labels.ndim == 2 or not labels.is_floating_point() or not len(data) or not bool(torch.isfinite(labels).all()):
-        return  # what is not finite, or empty, is said by check_data
+    if labels.ndim == 2 or not labels.is_floating_point():
+        if method.head.gives == "gaussians":
+            raise ArgumentError("method", f"head {method.head.kind!r} is for regression, and the targets are classes")
+        return method
+    if not len(data) or not bool(torch.isfinite(labels).all()):
+        return method  # said by check_data
     if loss in FOR_CLASSES:
         raise ValueError(
             f"loss={loss!r} is for classes, and the targets are floats such as {float(labels[0]):g}. If they are "
             f"classes, give whole numbers: y.astype(int), y.long(). If they are numbers to predict, "
             f"credro.Recipe(loss='gaussian_nll')"
         )
-    if not method.rule.regresses or type(method.readout).numbers is ReadOut.numbers:
-        raise ValueError(f"method {method.name!r} is for classes; these predict numbers: {', '.join(for_numbers())}")
+    return method.for_regression()
 
 
 def check_data(data: Data, classes: int, name: str) -> None:
@@ -187,7 +197,7 @@ def _forward(job: Job) -> tuple[nn.Module, Tensor, Any]:
 def _check_output(job: Job, net: nn.Module, x: Tensor, output: Any) -> None:
     """The network must give one output per class, and the loss one number per sample."""
     if isinstance(output, Tensor) and output.ndim >= 2:
-        output = job.rule.probs(output)
+        output = job.method.head.probs(output)
     if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(x):
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise ValueError(f"the network must give a tensor with one row per sample, got {got} for {len(x)} samples")
@@ -196,8 +206,11 @@ def _check_output(job: Job, net: nn.Module, x: Tensor, output: Any) -> None:
             f"the network gives {output.shape[-1]} outputs, but the data has {job.classes} classes: "
             f"make its last layer {job.classes} wide, or pass classes={output.shape[-1]} if not all of them occur"
         )
+    head, target = job.member(0).head, job.data.labels[: len(x)].to(job.device)
     with torch.no_grad():
-        losses = job.rule.losses(job.rule.scores(net, x), job.data.labels[: len(x)].to(job.device), job.loss)
+        losses = head.held_losses(head.scores(net, x), target, job.loss)
+        if losses.shape == (len(x),):
+            head.losses(net(x), target, job.loss)  # a head may refuse these targets
     if losses.shape != (len(x),):
         raise ValueError(
             f"the loss must give one number per sample, shape ({len(x)},) for {len(x)} samples, got "

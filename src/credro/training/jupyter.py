@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from credro.readouts.markup import Html, el
+from credro._templates import render
 
 EVERY = 0.25  # seconds between two changes: each is a message to the browser
 
@@ -41,7 +41,6 @@ class Output:
             self.handle.update(bundle, raw=True)
 
 
-def bar(done: int, total: int, text: str, lines: Sequence[str] = ()) -> Html:
+def bar(done: int, total: int, text: str, lines: Sequence[str] = ()) -> str:
     """HTML of a bar that takes the browser's own colours, light or dark."""
-    meter = el("progress", value=done, max=max(1, total), style="width:16em;vertical-align:middle")
-    return el("div", meter, " ", text, *(el("div", line) for line in lines), style="font-variant-numeric:tabular-nums")
+    return render("training/jupyter.html.j2", done=done, total=max(1, total), text=text, lines=lines)

@@ -14,22 +14,17 @@ from torch import Tensor, nn
 
 from credro.nets import train_mode
 from credro.training.calibration import calibrated_loss
-from credro.training.checkpoint import (
-    pack_optimizer,
-    read_tensors,
-    remove_parts,
-    unpack_optimizer,
-    write_json,
-    write_tensors,
-)
+from credro.training.checkpoint import pack_optimizer, unpack_optimizer
 from credro.training.diagnostics import fitness, scores_of
 from credro.training.feed import Feed
-from credro.training.job import Job
+from credro.training.files import read_tensors, remove_parts, write_json, write_tensors
+from credro.training.job import Job, TrainingError
 from credro.training.losses import SMALLER_STEPS, Losses, NonFiniteLoss, at_fault
 from credro.training.recipe import Recipe, learning_rate, make_optimizer, plateau_reductions
+from credro.training.records import Epoch, Lowest, MemberRecord
 from credro.training.run import History
 from credro.training.sound import unsound
-from credro.training.stopping import best_epoch, held_out_losses, improved, kept_epoch, stopped_by_rule, stopped_early
+from credro.training.stopping import best_epoch, held_out_losses, improved, is_over, kept_epoch, stopped_early
 from credro.training.streams import derive
 from credro.training.threads import threads
 
@@ -42,7 +37,7 @@ class Progress:
     epoch: int  # finished, counted from 1
     epochs: int
     loss: float
-    accuracy: float | None  # None where the targets are numbers
+    accuracy: float | None  # None of a regression
     seconds: float  # of this epoch
     done: bool = False  # the member needs no more epochs
 
@@ -50,15 +45,15 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def train_member(job: Job, member: int, report: Report, alive: Callable[[], bool] = lambda: True) -> None:
-    """Train ``member`` of ``job`` to the end, going on from its checkpoint if it has one.
+def train_member(job: Job, i: int, report: Report, alive: Callable[[], bool] = lambda: True) -> None:
+    """Train member ``i`` of ``job`` to the end, going on from its checkpoint if it has one.
 
     alive: asked before every batch; training stops quietly when it says no (the parent process is gone).
     """
-    with job.run.lock(f"members/{member:02d}/lock", wait=60), _own_randomness(job), threads(job.threads):
-        if job.run.done(member) is not None:
+    with job.run.lock(f"members/{i:02d}/lock", wait=60), _own_randomness(job), threads(job.threads):
+        if job.run.is_done(i):
             return
-        trainer = Trainer(job, member)
+        trainer = Trainer(job, i)
         while not trainer.over:
             progress = trainer.train_epoch(alive)
             if progress is None:
@@ -73,15 +68,16 @@ class Trainer:
     best: weights and buffers of the epoch with the smallest held-out loss so far; empty without early stopping.
     """
 
-    def __init__(self, job: Job, member: int) -> None:
+    def __init__(self, job: Job, i: int) -> None:
         """Fresh, or from the checkpoint."""
-        self.job, self.member = job, member
-        self.net = job.network(member)
-        self.optimizer = make_optimizer(job.recipe, [p for p in self.net.parameters() if p.requires_grad])
+        self.job, self.i, self.member = job, i, job.member(i)
+        self.net = job.network(i)
+        trained = [p for p in self.net.parameters() if p.requires_grad]
+        self.optimizer = make_optimizer(job.recipe, trained, self.member.head.without_decay(self.net))
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
-        self.feed = Feed(job.data, job.inputs, job.recipe, job.device, member)
-        self.history = History(job.run.member(member) / "history.jsonl")
-        self.state_path = job.run.state(member)
+        self.feed = Feed(job.data, job.inputs, job.recipe, job.device, i)
+        self.history = History(job.run.member(i) / "history.jsonl")
+        self.state_path = job.run.state(i)
         self.best: dict[str, Tensor] = {}
         self.epoch = 0
         self.saved = time.monotonic()
@@ -94,15 +90,14 @@ class Trainer:
     def train_epoch(self, alive: Callable[[], bool]) -> Progress | None:
         """One epoch, its record and, when due, its checkpoint."""
         job, started = self.job, time.monotonic()
-        torch.manual_seed(derive(job.recipe.seed, self.member, "noise", self.epoch))  # dropout and the like
+        torch.manual_seed(derive(job.recipe.seed, self.i, "noise", self.epoch))  # dropout and the like
         losses = self._batches(alive)
         if losses is None:
             return None
-        entry: dict[str, Any] = {"epoch": self.epoch + 1, "loss": losses.mean, "accuracy": losses.accuracy}
-        entry["lr"] = self.optimizer.param_groups[0]["lr"]
-        entry |= watched(self.net, job)
-        entry |= self._asked_rule()
-        entry["seconds"] = round(time.monotonic() - started, 3)
+        rate = self.optimizer.param_groups[0]["lr"]
+        seen, (notes, stopped) = watched(self.net, job), self._ask_stop()
+        seconds = round(time.monotonic() - started, 3)
+        entry = Epoch(self.epoch + 1, losses.mean, losses.accuracy, rate, seconds, **seen, notes=notes, stopped=stopped)
         self.entries.append(entry)
         self.history.append(entry)
         self.epoch += 1
@@ -111,27 +106,28 @@ class Trainer:
         last = self.over
         if last or time.monotonic() - self.saved >= job.checkpoint_seconds:
             self._save()
-        return Progress(
-            self.member, self.epoch, job.recipe.epochs, losses.mean, losses.accuracy, entry["seconds"], last
-        )
+        return Progress(self.i, self.epoch, job.recipe.epochs, losses.mean, losses.accuracy, seconds, last)
 
     @property
     def over(self) -> bool:
         """Whether the member needs no more epochs."""
-        stopped = stopped_by_rule(self.entries) or stopped_early(self.job.recipe, self.entries)
-        return stopped or self.epoch >= self.job.recipe.epochs or not self.job.rule.trains(self.member)
+        return is_over(self.job.recipe, self.entries) or not self.member.stop.trains
 
-    def _asked_rule(self) -> dict[str, Any]:
-        job = self.job
-        note, stops = job.rule.after_epoch(
-            self.member, job.members, lambda: fitness(self.net, job, job.data), lambda i: job.run.done(i) or {}
-        )
-        return ({"rule": note} if note else {}) | ({"stopped": True} if stops else {})
+    def _ask_stop(self) -> tuple[dict[str, Any], bool]:
+        """What the member's stop notes, and whether it ends here, measured by likelihood against its reference."""
+        job, stop = self.job, self.member.stop
+        if not stop.waits_for:
+            return {}, False
+        reference = job.run.record(stop.waits_for[0]).train
+        own = fitness(self.net, job, self.i, job.data)
+        if reference is None or reference.nll is None or own.nll is None:
+            raise TrainingError(f"member {self.i} stops by a likelihood, and these outputs have none")
+        return stop.after_epoch(own.nll, reference.nll)
 
     def _batches(self, alive: Callable[[], bool]) -> Losses | None:
         job, recipe, net = self.job, self.job.recipe, self.net
-        losses = Losses(self.member, self.epoch, job.classifies, at_fault(self.feed, self.epoch))
-        draws = job.draws(self.member, self.epoch)
+        losses = Losses(self.i, self.epoch, job.classifies, at_fault(self.feed, self.epoch))
+        draws, head = job.draws(self.i, self.epoch), self.member.head
         reductions = self._reductions()
         per_sample, samples = job.loss, len(job.data)
         parameters = list(net.parameters())
@@ -144,8 +140,8 @@ class Trainer:
                 group["lr"] = rate
             with precision(recipe, job.device):
                 output = self.forward(x)
-                loss = job.rule.loss(output, target, per_sample, self.member, job.members, draws)
-                penalty = job.rule.penalty(net, samples, self.member, job.members)
+                loss = self.member.loss(output, target, per_sample, draws)
+                penalty = head.penalty(net, samples)
                 if penalty is not None:
                     loss = loss + penalty
             self.optimizer.zero_grad(set_to_none=True)
@@ -183,59 +179,56 @@ class Trainer:
         """Final weights, how well they fit, and the mark that says the member is done; the state is not needed more."""
         if kept_epoch(self.job.recipe, self.entries) < self.epoch:
             self.net.load_state_dict(self.best)
-        finish_member(self.job, self.member, self.net, self.entries)
+        finish_member(self.job, self.i, self.net, self.entries)
         self.state_path.unlink(missing_ok=True)
 
 
-def watched(net: nn.Module, job: Job) -> dict[str, float]:
+def watched(net: nn.Module, job: Job) -> dict[str, Any]:
     """An epoch's record of the held-out data, if there is any."""
     if job.held_out is None:
         return {}
-    fit = fitness(net, job, job.held_out)
-    if not math.isfinite(fit["loss"]) and (fault := unsound(job.held_out, job.inputs)):
-        raise NonFiniteLoss(f"the loss on held_out is {fit['loss']}. {fault}")
-    found = {f"held_out_{key}": fit[key] for key in ("loss", "accuracy") if key in fit}
+    fit = fitness(net, job, 0, job.held_out)
+    if not math.isfinite(fit.loss) and (fault := unsound(job.held_out, job.inputs)):
+        raise NonFiniteLoss(f"the loss on held_out is {fit.loss}. {fault}")
+    found: dict[str, Any] = {"held_out_loss": fit.loss, "held_out_accuracy": fit.accuracy}
     if job.recipe.early_stop and job.recipe.early_stop_by == "calibrated":
-        found["held_out_calibrated"] = calibrated_loss(job.rule, *scores_of(net, job, job.held_out), job.loss)
+        found["held_out_calibrated"] = calibrated_loss(job.method.head, *scores_of(net, job, job.held_out), job.loss)
     return found
 
 
-def finish_member(job: Job, member: int, net: nn.Module, entries: list[dict[str, Any]]) -> None:
-    """Write a trained member's weights and record. ``done.json`` comes last: it is what makes the member done.
+def finish_member(job: Job, i: int, net: nn.Module, entries: list[Epoch]) -> None:
+    """Write a trained member's weights and record. The record comes last: it is what makes the member done.
 
     net: with the weights of its ``kept_epoch``.
     """
-    kept = kept_epoch(job.recipe, entries)
-    early = {"best_epoch": kept, "stopped_early": stopped_early(job.recipe, entries)} if job.recipe.early_stop else {}
-    record: dict[str, Any] = {
-        "member": member,
-        "epochs": len(entries),
-        **early,
-        "seconds": round(sum(e["seconds"] for e in entries), 3),
-        **job.rule.describe(member, job.members),
-        **(entries[kept - 1].get("rule", {}) if entries else {}),
-        "train": fitness(net, job, job.data),
-    }
-    if job.held_out is not None:
-        record["held_out"] = fitness(net, job, job.held_out)
-        losses = held_out_losses(entries)
-        if lowest := best_epoch(losses):
-            record["lowest_held_out"] = {"epoch": lowest, "loss": losses[lowest - 1]}
-    if not math.isfinite(record["train"]["loss"]):  # its last step went wrong
+    kept, member, stops = kept_epoch(job.recipe, entries), job.member(i), bool(job.recipe.early_stop)
+    train = fitness(net, job, i, job.data)
+    if not math.isfinite(train.loss):  # its last step went wrong
         why = unsound(job.data, job.inputs) or SMALLER_STEPS
-        raise NonFiniteLoss(
-            f"member {member}: the loss on the training set is {record['train']['loss']} after epoch {kept}. {why}"
-        )
-    write_tensors(job.run.weights(member), net.state_dict())
-    write_json(job.run.member(member) / "done.json", record)
+        raise NonFiniteLoss(f"member {i}: the loss on the training set is {train.loss} after epoch {kept}. {why}")
+    lowest = best_epoch(held_out_losses(entries)) if job.held_out is not None else 0
+    digest = write_tensors(job.run.weights(i), net.state_dict())
+    record = MemberRecord(
+        member=i,
+        epochs=len(entries),
+        seconds=round(sum(e.seconds for e in entries), 3),
+        train=train,
+        held_out=None if job.held_out is None else fitness(net, job, i, job.held_out),
+        best_epoch=kept if stops else None,
+        stopped_early=stopped_early(job.recipe, entries) if stops else None,
+        lowest_held_out=Lowest(lowest, held_out_losses(entries)[lowest - 1]) if lowest else None,
+        traits={**member.traits(), **(entries[kept - 1].notes if entries else {}), **member.left(net)},
+        weights=digest,
+    )
+    write_json(job.run.record_path(i), record.to_json())
 
 
 def right_answers(job: Job, output: Tensor, target: Tensor) -> Tensor:
-    """Which of a batch (B,) the network got right, on the device. Targets that are numbers: none."""
+    """Which of a batch (B,) the network got right, on the device; of a regression, none."""
     if not job.classifies:
         return torch.zeros(len(output), dtype=torch.bool, device=output.device)
     truth = target.argmax(-1) if target.ndim == 2 else target
-    return job.rule.guess(output.detach()) == truth
+    return job.method.head.guess(output.detach()) == truth
 
 
 def precision(recipe: Recipe, device: torch.device) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import nn
+
+from credro._names import ArgumentError, did_you_mean, one_of
+from credro._records import Record, check_types
 
 OPTIMIZERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
@@ -21,7 +23,7 @@ ALIASES = {"optimiser": "optimizer"}
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Record):
     """One recipe for all members and all methods; a comparison is only worth something when both sides share it."""
 
     epochs: int = 20
@@ -42,7 +44,7 @@ class Recipe:
     early_stop: int = 0  # epochs without a better held-out loss before a member stops, at its best weights; 0: never
     early_stop_by: str = "loss"  # or "calibrated": the held-out loss at its best temperature, which fit then sets
     augment: str = "none"  # a name in credro.data.AUGMENTATIONS
-    loss: str = "cross_entropy"  # a name in credro.objectives.LOSSES
+    loss: str = "cross_entropy"  # a name in credro.members.LOSSES
     precision: str = "fp32"  # fp32, bf16, or fp16 with loss scaling
     clip: float = 0.0  # largest gradient norm; 0 does not clip
     compile: bool = False  # torch.compile the networks
@@ -54,39 +56,32 @@ class Recipe:
         object.__setattr__(self, "milestones", tuple(self.milestones))
         choices = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES, "precision": PRECISIONS, "early_stop_by": WATCHED}
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+            one_of(name, getattr(self, name), allowed)
         for name in ("epochs", "batch_size", "patience"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+                raise ArgumentError(name, f"{name} must be a whole number of at least 1, got {value!r}")
         if not isinstance(self.early_stop, int) or isinstance(self.early_stop, bool) or self.early_stop < 0:
-            raise ValueError(
-                f"early_stop must be a whole number of epochs, or 0 for no early stopping, got {self.early_stop!r}"
+            raise ArgumentError(
+                "early_stop",
+                f"early_stop must be a whole number of epochs, or 0 for no early stopping, got {self.early_stop!r}",
             )
+        check_types(self)
         if not self.lr > 0 or not math.isfinite(self.lr):
-            raise ValueError(f"lr must be positive and finite, got {self.lr}")
+            raise ArgumentError("lr", f"lr must be positive and finite, got {self.lr}")
         for name in ("momentum", "weight_decay", "warmup", "warmup_lr", "final_lr", "clip"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+                raise ArgumentError(name, f"{name} must not be negative, got {getattr(self, name)}")
         if self.momentum >= 1:
-            raise ValueError(f"momentum must lie in [0, 1), got {self.momentum}")
+            raise ArgumentError("momentum", f"momentum must lie in [0, 1), got {self.momentum}")
         if self.nesterov and self.momentum == 0:
             raise ValueError("nesterov needs a momentum above 0")
         if not 0 < self.gamma <= 1:
-            raise ValueError(f"gamma must lie in (0, 1], got {self.gamma}")
+            raise ArgumentError("gamma", f"gamma must lie in (0, 1], got {self.gamma}")
         if self.warmup > self.epochs:
-            raise ValueError(f"warmup must not be longer than the training: {self.warmup} of {self.epochs} epochs")
-
-    def config(self) -> dict[str, Any]:
-        """All fields, as JSON keeps them."""
-        return {**asdict(self), "milestones": list(self.milestones)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Recipe:
-        """The recipe that ``config()`` wrote."""
-        config = complete(config)
-        return cls(**{f.name: config[f.name] for f in fields(cls)})
+            raise ArgumentError(
+                "warmup", f"warmup must not be longer than the training: {self.warmup} of {self.epochs} epochs"
+            )
 
     def with_(self, **changes: Any) -> Recipe:
         """The same recipe with some fields changed."""
@@ -104,19 +99,13 @@ def spelled(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         field = ALIASES.get(name, name)
         if field not in known:
-            near = get_close_matches(name, [*known, *ALIASES], n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            hint = did_you_mean(name, [*known, *ALIASES])
             raise TypeError(f"a recipe has no field {name!r}{hint}; it has {', '.join(known)}")
         if field in out:
             twice = " and ".join(n for n in given if ALIASES.get(n, n) == field)
             raise TypeError(f"a recipe's {field} was given twice: {twice}")
         out[field] = value
     return out
-
-
-def complete(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``Recipe.config`` wrote in any version, with today's fields: one that it did not know was at its default."""
-    return {**Recipe().config(), **{ALIASES.get(name, name): value for name, value in config.items()}}
 
 
 def _forgiving(init: Callable[..., None]) -> Callable[..., None]:
@@ -167,18 +156,28 @@ def plateau_reductions(losses: Iterable[float], patience: int) -> int:
     return reductions
 
 
-def make_optimizer(recipe: Recipe, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-    """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step."""
+def make_optimizer(
+    recipe: Recipe, parameters: Iterable[nn.Parameter], without_decay: Iterable[nn.Parameter] = ()
+) -> torch.optim.Optimizer:
+    """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step.
+
+    without_decay: those of them that weight decay leaves alone.
+    """
+    apart = {id(p) for p in without_decay}
+    every = list(parameters)
+    groups: list[dict[str, Any]] = [{"params": [p for p in every if id(p) not in apart]}]
+    if apart:
+        groups.append({"params": [p for p in every if id(p) in apart], "weight_decay": 0.0})
     if recipe.optimizer == "sgd":
         return torch.optim.SGD(
-            parameters,
+            groups,
             lr=recipe.lr,
             momentum=recipe.momentum,
             weight_decay=recipe.weight_decay,
             nesterov=recipe.nesterov,
         )
     kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
-    return kind(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    return kind(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
 PRESETS: dict[str, Recipe] = {

@@ -12,8 +12,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from credro._records import RecordError
 from credro.data.base import Data
-from credro.training.checkpoint import read_tensors, write_tensors
+from credro.training.files import read_tensors, write_tensors
 from credro.training.run import Run
 
 USES = ("trained", "watched", "calibrated")
@@ -74,25 +75,21 @@ def noted(known: dict[str, Tensor], **uses: Data | None) -> dict[str, Tensor]:
     """What is remembered, with further uses; one that is given as None is forgotten."""
     known = dict(known)
     for use, data in uses.items():
-        if data is not None and repeats(data):
+        if data is not None and data.repeats():
             known[use] = torch.unique(data.content())
         else:
             known.pop(use, None)
     return known
 
 
-def repeats(data: Data) -> bool:
-    """Whether a sample read twice is the same: a dataset that augments at random has no content to remember."""
-    if data.in_memory or data.paths or not len(data):
-        return True
-    first = torch.arange(min(4, len(data)))
-    return torch.equal(data.batch(first), data.batch(first))
-
-
 def read_seen(run: Run) -> dict[str, Tensor]:
     """What is remembered, by use; empty where nothing is."""
     path = seen_path(run)
-    return read_tensors(path)[0] if path.exists() else {}
+    found = read_tensors(path)[0] if path.exists() else {}
+    for use, content in found.items():
+        if use not in USES or content.dtype != torch.int64 or content.ndim != 1:
+            raise RecordError(path, use, f"must be the content of samples, and one of {', '.join(USES)}")
+    return found
 
 
 def overlap(run: Run, data: Data) -> tuple[Overlap, Tensor]:
@@ -102,7 +99,7 @@ def overlap(run: Run, data: Data) -> tuple[Overlap, Tensor]:
 
 def overlap_with(seen: dict[str, Tensor], data: Data, content: Tensor | None = None) -> tuple[Overlap, Tensor]:
     """The same by what is remembered. content: that of ``data``, where it is at hand."""
-    if not seen or not repeats(data):
+    if not seen or not data.repeats():
         return Overlap(len(data), known=False), torch.ones(len(data), dtype=torch.bool)
     content, fresh = data.content() if content is None else content, torch.ones(len(data), dtype=torch.bool)
     counts = dict.fromkeys(USES, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,8 +47,3 @@ def saying_size(scores: Callable[[nn.Module], Tensor], shape: tuple[int, ...]) -
         return found
 
     return given
-
-
-def own_name(config: dict[str, Any] | None) -> str | None:
-    """The name of a network of credro's own, by what a run recorded."""
-    return None if config is None else config["network"].get("name")

@@ -10,29 +10,35 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from credro.members.head import Head, in_one_go
 from credro.nets import train_mode
-from credro.objectives import Rule
-from credro.training.checkpoint import pack_optimizer, read_tensors, remove_parts, unpack_optimizer, write_tensors
+from credro.training.checkpoint import pack_optimizer, unpack_optimizer
 from credro.training.feed import Feed
+from credro.training.files import read_tensors, remove_parts, write_tensors
 from credro.training.job import Job
 from credro.training.loop import Progress, Report, finish_member, precision, right_answers, watched
 from credro.training.losses import Losses, NonFiniteLoss, at_fault
 from credro.training.recipe import learning_rate, make_optimizer
+from credro.training.records import Epoch
 from credro.training.run import History
 from credro.training.stopping import improved, kept_epoch, stopped_early
 
 
 def why_not_stacked(job: Job) -> str | None:
     """Why the members of ``job`` cannot be trained at once, or None."""
-    apart = type(job.rule).penalty is not Rule.penalty or any(map(job.rule.waits_for, range(job.members)))
-    if not job.rule.stackable or apart:
-        return f"the rule {job.rule.name!r} trains its members one by one"
+    heads = [job.member(i).head for i in range(job.members)]
+    if reason := next((head.one_by_one for head in heads if head.one_by_one), ""):
+        return reason
+    for what in ("penalty", "without_decay"):  # which a stack knows nothing of
+        if any(getattr(type(head), what) is not getattr(Head, what) for head in heads):
+            return f"head {job.method.head.kind!r} has a {what} of its own, and trains its members one by one"
+    if any(job.member(i).stop.waits_for for i in range(job.members)):
+        return f"with stop={job.method.stop.kind!r} members wait for another"
     if job.recipe.schedule == "plateau":
         return "schedule='plateau' gives each member a learning rate of its own"
     if job.recipe.precision == "fp16":
@@ -124,13 +130,13 @@ class Stack:
 def stack_is_over(job: Job) -> bool:
     """Whether the stack has been trained to its end: a member that is not done then goes on alone."""
     run = job.run
-    begun = any(run.done(i) is not None or run.state(i).exists() for i in range(job.members))
+    begun = any(run.is_done(i) or run.state(i).exists() for i in range(job.members))
     return begun and not run.stack_state.exists()
 
 
 def train_stacked(job: Job, report: Report) -> list[str]:
     """Train all members of ``job``; what went wrong with which, in words."""
-    todo = [i for i in range(job.members) if job.run.done(i) is None]
+    todo = [i for i in range(job.members) if not job.run.is_done(i)]
     path = job.run.stack_state
     remove_parts(path.parent)
     members = list(range(job.members))  # also those that are done: a stack's arithmetic is that of the whole stack
@@ -163,10 +169,8 @@ def train_stacked(job: Job, report: Report) -> list[str]:
         for i in going:
             if i in failed:
                 continue
-            entry: dict[str, Any] = {"epoch": epoch, "loss": losses[i].mean, "accuracy": losses[i].accuracy, "lr": rate}
-            if job.held_out is not None:
-                entry |= watched(stack.network(i), job)
-            entry["seconds"] = seconds
+            seen = watched(stack.network(i), job)
+            entry = Epoch(epoch, losses[i].mean, losses[i].accuracy, rate, seconds, **seen)
             entries[i].append(entry)
             histories[i].append(entry)
             if improved(job.recipe, entries[i]):
@@ -259,12 +263,12 @@ def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 def _losses(job: Job, output: Tensor, target: Tensor, draws: list[torch.Generator]) -> Sequence[Tensor]:
     """Every member's loss. The samples' losses are taken in one go where they are known not to know their batch."""
-    rule, members = job.rule, range(job.members)
-    if job.own_loss is not None or type(rule).loss is not Rule.loss:
+    members = [job.member(i) for i in range(job.members)]
+    if job.own_loss is not None or not all(in_one_go(m.head) for m in members):
         outputs, targets = output.unbind(), target.unbind()
-        return [rule.loss(outputs[i], targets[i], job.loss, i, job.members, draws[i]) for i in members]
+        return [m.loss(outputs[m.number], targets[m.number], job.loss, draws[m.number]) for m in members]
     losses = job.loss(output.flatten(0, 1), target.flatten(0, 1)).view(target.shape[:2]).unbind()
-    return [rule.reduce(losses[i], i, job.members, draws[i]) for i in members]
+    return [m.risk.reduce(losses[m.number], draws[m.number]) for m in members]
 
 
 def _clip(params: list[Tensor], largest: float) -> None:

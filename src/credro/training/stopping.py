@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from credro.training.recipe import Recipe
+from credro.training.records import Epoch
 
-History = Sequence[dict[str, Any]]
+History = Sequence[Epoch]
 """A member's records, one per epoch."""
 
 
@@ -20,18 +20,24 @@ def best_epoch(losses: Sequence[float]) -> int:
 
 def held_out_losses(entries: History) -> list[float]:
     """The held-out loss of every epoch."""
-    return [e["held_out_loss"] for e in entries]
+    return [math.nan if e.held_out_loss is None else e.held_out_loss for e in entries]
 
 
 def watched_losses(recipe: Recipe, entries: History) -> list[float]:
     """Of every epoch what early stopping goes by: the held-out loss, as it is or at the temperature that suits it."""
-    key = "held_out_calibrated" if recipe.early_stop_by == "calibrated" else "held_out_loss"
-    return [e[key] for e in entries]
+    if recipe.early_stop_by != "calibrated":
+        return held_out_losses(entries)
+    return [math.nan if e.held_out_calibrated is None else e.held_out_calibrated for e in entries]
 
 
-def stopped_by_rule(entries: History) -> bool:
-    """Whether the member's rule has ended its training."""
-    return bool(entries and entries[-1].get("stopped"))
+def stopped(entries: History) -> bool:
+    """Whether the member's own stop has ended its training."""
+    return bool(entries) and entries[-1].stopped
+
+
+def is_over(recipe: Recipe, entries: History) -> bool:
+    """Whether a member that trains needs no more epochs."""
+    return stopped(entries) or stopped_early(recipe, entries) or len(entries) >= recipe.epochs
 
 
 def stopped_early(recipe: Recipe, entries: History) -> bool:
@@ -49,8 +55,8 @@ def improved(recipe: Recipe, entries: History) -> bool:
 def kept_epoch(recipe: Recipe, entries: History) -> int:
     """The epoch, from 1, whose weights a member that is over keeps: the last, or with early stopping its best.
 
-    A member that its rule stopped is kept as the rule left it: where to stop is what the rule is about.
+    A member that its own stop ended is kept as it was then: where to stop is what that choice is about.
     """
-    if not recipe.early_stop or stopped_by_rule(entries):
+    if not recipe.early_stop or stopped(entries):
         return len(entries)
     return best_epoch(watched_losses(recipe, entries)) or len(entries)

@@ -1,8 +1,7 @@
-"""From data, network, rule and recipe to trained members on disk."""
+"""From data, network, method and recipe to trained members on disk."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import warnings
@@ -15,10 +14,9 @@ from typing import Any
 import torch
 
 from credro.data.base import Data
+from credro.members import PerSampleLoss
 from credro.methods import Method
 from credro.nets import make, make_gaussian, make_under_seed
-from credro.objectives import PerSampleLoss
-from credro.training.checkpoint import read_facts
 from credro.training.diagnostics import warnings_for
 from credro.training.estimate import estimate
 from credro.training.executors import (
@@ -32,12 +30,14 @@ from credro.training.executors import (
     why_not_sent,
 )
 from credro.training.feed import Inputs
-from credro.training.job import Job, MakeNet, check_job, check_targets, count_classes, doubts
+from credro.training.files import read_facts
+from credro.training.job import Job, MakeNet, check_job, count_classes, doubts, method_for
 from credro.training.progress import Display
 from credro.training.recipe import PRESETS, Recipe
+from credro.training.records import DataRecord, Execution, Network, RunConfig
+from credro.training.reuse import reuse_members
 from credro.training.run import Run
 from credro.training.seen import note_seen, seen_path
-from credro.training.share import share_members
 
 WORTH_SAYING = 5.0
 """Seconds from which it is said beforehand how long training will take."""
@@ -59,23 +59,23 @@ def pick_device(device: str | torch.device = "auto") -> torch.device:
 
 
 def spread(data: Data) -> tuple[float, float]:
-    """Mean and deviation of targets that are numbers; of equal ones the deviation counts as 1."""
+    """Mean and standard deviation of the targets of a regression; of equal ones the latter counts as 1."""
     targets = data.labels.double()
     return float(targets.mean()), float(targets.std(correction=0)) or 1.0
 
 
 def net_factory(
     net: str | MakeNet, classes: int, shape: Sequence[int], target: Sequence[float] | None = None
-) -> tuple[MakeNet, dict[str, Any]]:
+) -> tuple[MakeNet, Network]:
     """A network's factory and what a run records of it: enough to build a named one again.
 
-    target: mean and deviation of the numbers to predict, if they are numbers.
+    target: mean and standard deviation of the targets of a regression.
     """
     if isinstance(net, str) and target is not None:
         mean, std = target
-        return partial(make_gaussian, net, tuple(shape), mean, std), {"name": net, "target": [mean, std]}
+        return partial(make_gaussian, net, tuple(shape), mean, std), Network(net, target=(mean, std))
     if isinstance(net, str):
-        return partial(make, net, classes=classes, shape=tuple(shape)), {"name": net}
+        return partial(make, net, classes=classes, shape=tuple(shape)), Network(net)
     if not callable(net):
         raise TypeError(f"make_net must be a network's name or a function that builds one, got {type(net).__name__}")
     if isinstance(net, torch.nn.Module):
@@ -83,9 +83,9 @@ def net_factory(
     first, second = make_under_seed(net, 0), make_under_seed(net, 1)
     if first is second:
         raise ValueError("make_net must build a new network at every call; it gave the same one twice")
-    keys = {k: list(v.shape) for k, v in first.state_dict().items()}
+    keys = {k: tuple(v.shape) for k, v in first.state_dict().items()}
     name = getattr(net, "__qualname__", type(net).__name__)
-    return net, {"own": f"{getattr(net, '__module__', '?')}.{name}", "state": keys}
+    return net, Network(own=f"{getattr(net, '__module__', '?')}.{name}", state=keys)
 
 
 def train(
@@ -105,19 +105,19 @@ def train(
     progress: str = "auto",
     checkpoint_seconds: float = 10.0,
     facts: dict[str, Any] | None = None,
-    share: Iterable[str | Path] = (),
+    reuse: Iterable[str | Path] = (),
     notes: Sequence[str] = (),
 ) -> Run:
     """Train what is not yet trained of the run in ``out``; see ``credro.fit`` for the arguments.
 
-    facts: anything else the run should remember, such as where its data came from. share: folders of other runs,
+    facts: anything else the run should remember, such as where its data came from. reuse: folders of other runs,
     whose members are taken where they are equal to one that this run needs. notes: what to say first.
     """
     check_recipe(recipe)
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
-    check_targets(data, method, "" if loss else recipe.loss)
+    method = method_for(data, method, "" if loss else recipe.loss)
     factory, network = net_factory(make_net, classes, data.shape, None if classes else spread(data))
     inputs = Inputs.of(data)
     job = Job(
@@ -125,7 +125,7 @@ def train(
         factory,
         data,
         inputs,
-        method.rule,
+        method,
         members,
         recipe,
         classes,
@@ -141,36 +141,28 @@ def train(
         warnings.warn(text, stacklevel=3)
     with run.lock():
         # A run goes on with the executor and threads it was started with, so that its weights stay the same.
-        before = run.config().get("execution") if run.config_path.exists() else None
-        chosen = before["executor"] if before and executor == "auto" else choose(job, executor, workers)
+        before = run.config().execution if run.config_path.exists() else None
+        chosen = before.executor if before and executor == "auto" else choose(job, executor, workers)
         if not threads:
-            meant = before["threads"] if before else own_threads(job, chosen, workers)
-            job = replace(job, threads=meant)
-        config = _recorded(
-            {
-                "method": method.config(),
-                "members": members,
-                "recipe": job.recipe.config(),
-                "network": network,
-                "classes": list(data.classes) or [str(i) for i in range(classes)],
-                "inputs": inputs.config(),
-                "data": {
-                    "name": data.name,
-                    "samples": len(data),
-                    "fingerprint": data.fingerprint(),
-                    "spec": None if data.spec is None else data.spec.to_json(),
-                },
-                "held_out": held_out.fingerprint() if held_out is not None else None,
-                "loss": getattr(loss, "__qualname__", str(loss)) if loss else recipe.loss,
-                "execution": {"executor": chosen, "threads": job.threads},
-                "facts": facts or {},
-                "versions": {"torch": torch.__version__, "python": platform.python_version()},
-            }
+            job = replace(job, threads=before.threads if before else own_threads(job, chosen, workers))
+        config = RunConfig(
+            method=method.config(),
+            members=members,
+            recipe=job.recipe,
+            network=network,
+            classes=data.classes or tuple(str(i) for i in range(classes)),
+            inputs=inputs,
+            data=DataRecord(data.name, len(data), data.fingerprint(), data.spec),
+            held_out=held_out.fingerprint() if held_out is not None else None,
+            loss=getattr(loss, "__qualname__", str(loss)) if loss else recipe.loss,
+            execution=Execution(chosen, job.threads),
+            facts=facts or {},
+            versions={"torch": torch.__version__, "python": platform.python_version()},
         )
         run.start(config)
         if not seen_path(run).exists():
             note_seen(run, trained=data, watched=held_out)
-        share_members(run, map(Path, share), method.rule, config)
+        reuse_members(run, map(Path, reuse), method, config)
         finished = sum(_epochs_done(job, i) for i in range(members))
         due, expected = finished < members * recipe.epochs, None
         if progress != "none" and due:
@@ -195,7 +187,7 @@ def train(
                     run_sequential(job, display)  # with as many threads each, so to the same weights
             else:
                 run_sequential(job, display)
-    for diagnosis in warnings_for([run.done(i) or {} for i in range(members)]):
+    for diagnosis in warnings_for(run.records()):
         warnings.warn(diagnosis.text, FitWarning, stacklevel=3)
     return run
 
@@ -207,15 +199,9 @@ def check_recipe(recipe: Any) -> None:
         raise TypeError(f"recipe must be a credro.Recipe, got {type(recipe).__name__}{known}")
 
 
-def _recorded(config: dict[str, Any]) -> dict[str, Any]:
-    """As it will be read back: tuples become lists."""
-    plain: dict[str, Any] = json.loads(json.dumps(config))
-    return plain
-
-
-def _epochs_done(job: Job, member: int) -> int:
-    """Epochs that a member need not be trained any more."""
-    if job.run.done(member) is not None:
+def _epochs_done(job: Job, i: int) -> int:
+    """Epochs that member ``i`` need not be trained any more."""
+    if job.run.is_done(i):
         return job.recipe.epochs
-    states = (job.run.state(member), job.run.stack_state)
+    states = (job.run.state(i), job.run.stack_state)
     return max(int(read_facts(path).get("epoch", 0)) for path in states)

@@ -12,36 +12,24 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from credro.data.base import Data, Reader
-from credro.data.corruptions.blur import defocus_blur, glass_blur, motion_blur, zoom_blur
-from credro.data.corruptions.digital import brightness, contrast, elastic_transform, jpeg_compression, pixelate
-from credro.data.corruptions.noise import gaussian_noise, impulse_noise, shot_noise
-from credro.data.corruptions.severities import SEVERITIES, Parameters
-from credro.data.corruptions.tools import Draws, to_bytes
-from credro.data.corruptions.weather import fog, frost, snow
+from credro._names import ArgumentError, one_of
+from credro.data.base import Data, Reader, changed_keys
+from credro.data.corruptions._blur import defocus_blur, glass_blur, motion_blur, zoom_blur
+from credro.data.corruptions._digital import brightness, contrast, elastic_transform, jpeg_compression, pixelate
+from credro.data.corruptions._noise import gaussian_noise, impulse_noise, shot_noise
+from credro.data.corruptions._severities import SEVERITIES, Parameters
+from credro.data.corruptions._tools import Draws, to_bytes
+from credro.data.corruptions._weather import fog, frost, snow
 
 __all__ = ["CORRUPTIONS", "SEVERITIES", "corrupt", "corrupt_data"]
 
 CORRUPTIONS: dict[str, Callable[[Tensor, Parameters, Draws], Tensor]] = {
     f.__name__: f
     for f in (
-        gaussian_noise,
-        shot_noise,
-        impulse_noise,
-        defocus_blur,
-        glass_blur,
-        motion_blur,
-        zoom_blur,
-        snow,
-        frost,
-        fog,
-        brightness,
-        contrast,
-        elastic_transform,
-        pixelate,
-        jpeg_compression,
+        gaussian_noise, shot_noise, impulse_noise, defocus_blur, glass_blur, motion_blur, zoom_blur, snow, frost, fog,
+        brightness, contrast, elastic_transform, pixelate, jpeg_compression,
     )
-}
+}  # fmt: skip
 
 _CHUNK = 2**18  # values worked on at once: they should fit the cache
 
@@ -79,18 +67,23 @@ class _Corrupted:
     def __call__(self, index: Tensor) -> Tensor:
         return _corrupt(self.read(index), self.name, self.severity, self.seed, index)
 
+    def sample_keys(self, index: Tensor) -> list[bytes] | None:
+        done = (self.name, self.severity, SEVERITIES[self.name][self.severity - 1], self.seed)
+        return changed_keys(self.read, index, [(*done, number) for number in index.tolist()])
+
 
 def _check(name: str, severity: int) -> None:
-    if name not in CORRUPTIONS:
-        raise ValueError(f"name must be one of {', '.join(CORRUPTIONS)}; got {name!r}")
+    one_of("name", name, CORRUPTIONS)
     if severity not in range(1, 6):
-        raise ValueError(f"severity must be 1, 2, 3, 4 or 5, got {severity}")
+        raise ArgumentError("severity", f"severity must be 1, 2, 3, 4 or 5, got {severity}")
 
 
 def _corrupt(x: Tensor, name: str, severity: int, seed: int, numbers: Tensor) -> Tensor:
     _check(name, severity)
     if x.dtype != torch.uint8 or x.ndim != 4 or x.shape[1] not in (1, 3):
-        raise ValueError(f"x must be uint8 images of shape (N, 1 or 3, H, W), got {x.dtype} of shape {tuple(x.shape)}")
+        raise ArgumentError(
+            "x", f"x must be uint8 images of shape (N, 1 or 3, H, W), got {x.dtype} of shape {tuple(x.shape)}"
+        )
     step = max(1, _CHUNK // max(1, x[:1].numel()))
     out = torch.empty_like(x)
     for begin in range(0, len(x), step):

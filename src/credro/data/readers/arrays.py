@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from credro.data.base import Data
+from credro._names import Argument, ArgumentError, Message
+from credro.data.base import Array, Data
 from credro.data.classes import Classes
 from credro.data.errors import DataError
-from credro.data.readers.labels import Ask, read_groups, read_labels
-from credro.data.readers.marks import Taken, take
-from credro.data.readers.missing import Holes, Missing, Rule, check_finite, missing_note, rule
-from credro.data.readers.stored import Stored, array_names, find, read_arrays
-from credro.data.spec import Column, DataSpec
-
-Array = Any
-"""A numpy array; numpy is imported where it is used."""
+from credro.data.readers._labels import Ask, Labels, read_groups, read_labels
+from credro.data.readers._marks import Taken, take
+from credro.data.readers._missing import Holes, Missing, Rule, check_finite, missing_note, rule
+from credro.data.readers._stored import Stored, array_names, find, read_arrays
+from credro.data.spec import Column, DataSpec, given
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,31 +66,17 @@ def npz(
     """
     names = array_names(path)
     stored = find(path, names, x, y, group)
-    given = classes
+    named = classes
     if classes is None and "classes" in names:
-        classes = [str(name) for name in read_arrays(path, {"classes"})["classes"].tolist()]
+        named = [str(name) for name in read_arrays(path, {"classes"})["classes"].tolist()]
     found = load_arrays(path, names, stored, split, layout, rule(missing))
     label = stored.y.get("")
-    labels = read_labels(found.y, found.total, Ask(path, classes, task, f"labels {label!r}" if label else "labels"))
-    groups, group_names = read_array_groups(path, names, stored, found)
-    options = {
-        "x": x, "y": y, "group": group, "layout": layout, "task": task,
-        "missing": missing if missing is None or isinstance(missing, str | int | float) else tuple(missing),
-        "classes": given if given is None or isinstance(given, int) else tuple(given),
-    }  # fmt: skip
-    plain = {key: value for key, value in options.items() if value is not None}
-    return Data(
-        path.stem,
-        found.samples,
-        found.pick(labels.values),
-        tuple(found.samples.shape[1:]),
-        labels.classes,
-        groups,
-        group_names,
-        columns=found.columns,
-        spec=DataSpec(str(path), found.taken.split, label, tuple(map(Column, found.columns)), plain),
-        notes=(*found.taken.notes, *stored.notes, *labels.notes, *sample_notes(found)),
-    )
+    assert found.y is not None  # find has seen to that
+    labels = read_labels(found.y, found.total, Ask(path, named, task, f"labels {label!r}" if label else "labels"))
+    options = given(x=x, y=y, group=group, layout=layout, task=task, missing=missing, classes=classes)
+    spec = DataSpec(str(path), found.taken.split, label, tuple(map(Column, found.columns)), options)
+    labels = replace(labels, values=found.pick(labels.values))
+    return array_data(path, names, stored, found, labels, spec)
 
 
 def load_arrays(
@@ -105,8 +89,6 @@ def load_arrays(
     unsaid: Sequence[str] = ("train",),
 ) -> Loaded:
     """The samples of a split; arrays of splits that were not asked for are not read."""
-    import numpy as np
-
     marking = next((name for name in names if name.lower() == "split"), None) if not stored.by_split else None
     counted = stored.y or stored.x  # labels are small, and count the samples as well
     small = read_arrays(path, {*counted.values(), *stored.group.values(), *([marking] if marking else [])})
@@ -143,7 +125,15 @@ def load_arrays(
     return Loaded(samples, taken, y, groups, total, columns)
 
 
-def sample_notes(found: Loaded) -> tuple[str, ...]:
+def array_data(path: Path, names: Sequence[str], stored: Stored, found: Loaded, labels: Labels, spec: DataSpec) -> Data:
+    """What was found, with the labels (N,) of the samples that were taken, and notes on all of it."""
+    shape, groups = tuple(found.samples.shape[1:]), _groups(path, names, stored, found)
+    data = Data(path.stem, found.samples, labels.values, shape, labels.classes, *groups, columns=found.columns)
+    notes = (*found.taken.notes, *stored.notes, *labels.notes, *_sample_notes(found))
+    return replace(data, spec=spec, notes=notes)
+
+
+def _sample_notes(found: Loaded) -> tuple[str, ...]:
     """Sentences on the samples: how many features, and what is missing; none on images."""
     if not found.columns:
         return ()
@@ -152,8 +142,6 @@ def sample_notes(found: Loaded) -> tuple[str, ...]:
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
-    import numpy as np
-
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
@@ -168,9 +156,7 @@ def _columns(path: Path, names: Sequence[str], samples: Tensor) -> tuple[str, ..
     return columns
 
 
-def read_array_groups(
-    path: Path, names: Sequence[str], stored: Stored, found: Loaded
-) -> tuple[Tensor | None, tuple[str, ...]]:
+def _groups(path: Path, names: Sequence[str], stored: Stored, found: Loaded) -> tuple[Tensor | None, tuple[str, ...]]:
     """The groups (N,) of the samples that were taken, and the names of all groups; None where there are none."""
     if found.groups is None:
         return None, ()
@@ -183,7 +169,7 @@ def read_array_groups(
 def as_samples(path: Path, x: Array, layout: str | None) -> Tensor:
     """Tables (N, F) as floats, images as (N, C, H, W)."""
     if layout not in (None, "hwc", "chw"):
-        raise ValueError(f"layout must be 'hwc', 'chw' or None, got {layout!r}")
+        raise ArgumentError("layout", f"layout must be 'hwc', 'chw' or None, got {layout!r}")
     if x.ndim not in (2, 3, 4) or x.dtype.kind not in "uifb":
         raise DataError(path, f"x must be numbers with 2 to 4 dimensions, got {x.dtype} {x.shape}")
     if x.ndim == 2 or x.dtype != "uint8":
@@ -194,9 +180,8 @@ def as_samples(path: Path, x: Array, layout: str | None) -> Tensor:
     if samples.ndim == 4:
         first, last = samples.shape[1] in (1, 3), samples.shape[3] in (1, 3)
         if layout is None and first == last:
-            raise DataError(
-                path, f"x of shape {tuple(samples.shape)}: say where the channels are, layout='chw' or 'hwc'"
-            )
+            unclear = f"x of shape {tuple(samples.shape)}: say where the channels are, "
+            raise DataError(path, Message(unclear, Argument("layout", "chw"), " or 'hwc'"))
         if layout == "hwc" or (layout is None and last):
             return samples.permute(0, 3, 1, 2).contiguous()
     return samples

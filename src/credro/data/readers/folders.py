@@ -11,18 +11,30 @@ from typing import Any
 
 import torch
 
+from credro._names import Argument, Message, one_of
 from credro.data.base import Data
 from credro.data.classes import UNKNOWN, Classes, class_names, list_classes
 from credro.data.errors import BadFiles, DataError, UnknownSplit
-from credro.data.readers.common import SPLITS, not_found, pick_split, split_of
-from credro.data.readers.images import count, image_data
-from credro.data.readers.labels import listed
-from credro.data.readers.levels import check_levels, endings, splits_of
-from credro.data.readers.marks import choose
-from credro.data.readers.tree import Folder, scan
-from credro.data.spec import DataSpec
+from credro.data.readers._marks import SPLITS, choose, split_of
+from credro.data.readers._published import Published
+from credro.data.readers._tree import Folder, check_levels, endings, scan, splits_of
+from credro.data.readers._words import count, listed
+from credro.data.readers.images import image_data
+from credro.data.spec import DataSpec, given
 
 ON_UNKNOWN = ("error", "ood")
+
+
+def _published(name: str, *folders: str) -> Published:
+    """Sets of folders. The labels of the real test images are not public: val is taken for them."""
+    parts = {"train": ("train",), "val": ("val",), "test": ("val", "test")}
+    return Published(
+        name, {s: (tuple(f"{f}/{w}" for f in folders for w in words),) for s, words in parts.items()}, "CLASS"
+    )
+
+
+PLACES365 = _published("places365", "places365_small", "places365_standard", "places365")
+IMAGENET = _published("imagenet", "imagenet", "ImageNet", "ILSVRC2012")
 
 
 def folder(
@@ -51,8 +63,7 @@ def folder(
     size, channels, lazy, on_error, check: see ``image_data``. Where more than half of the files cannot be read, the
     folder is refused.
     """
-    if unknown not in ON_UNKNOWN:
-        raise ValueError(f"unknown must be one of {', '.join(map(repr, ON_UNKNOWN))}, got {unknown!r}")
+    one_of("unknown", unknown, ON_UNKNOWN)
     known = None if classes is None else class_names(classes)
     root = scan(path)
     parts, split_notes = splits_of(root)
@@ -69,80 +80,48 @@ def folder(
     names = tuple(sorted({n for by_class in found.values() for n in by_class}) if known is None else known)
     strange = [n for n in here if n not in names]
     if strange and unknown == "error":
-        raise DataError(
-            path,
-            f"has class folders that are not in classes: {listed(strange, 5)}; "
-            f"unknown='ood' reads their images as of no class (label -1)",
-        )
+        outside = f"has class folders that are not in classes: {listed(strange, 5)}; "
+        ood = Argument("unknown", "ood"), " reads their images as of no class (label -1)"
+        raise DataError(path, Message(outside, *ood))
     numbered = [*enumerate(names), *((UNKNOWN, n) for n in strange)]
     files = [file for _, n in numbered for file in here.get(n, ())]
     if not files:
         raise DataError(tops[chosen[0]].path, "holds no images")
-    data = image_data(
-        name or path.resolve().name,
-        files,
-        torch.tensor([label for label, n in numbered for _ in here.get(n, ())]),
-        names,
-        size=size,
-        channels=channels,
-        lazy=lazy,
-        on_error=on_error,
-        check=check,
-    )
+    labels = torch.tensor([label for label, n in numbered for _ in here.get(n, ())])
+    how: dict[str, Any] = {"channels": channels, "lazy": lazy, "on_error": on_error, "check": check}
+    data = image_data(name or path.resolve().name, files, labels, names, size=size, **how)
     if len(data.bad) * 2 > len(files):
         raise BadFiles(path, data.bad, len(files), "more than half of them: is this the right folder?")
-    options: dict[str, Any] = {"size": list(data.shape[1:]), "channels": data.shape[0]}
-    options |= {} if deep is None else {"deep": deep}
-    options |= {} if on_error == "stop" else {"on_error": on_error}
+    kept = given(classes=classes, name=name, **how) | {"size": list(data.shape[1:]), "channels": data.shape[0]}
+    kept |= given(deep=deep, unknown=unknown)
+    usual = {"on_error": "stop", "check": True, "unknown": "error"}
+    options = {key: value for key, value in kept.items() if usual.get(key) != value}
     class_notes = [] if known is not None else _class_notes(names, {s: set(found[s]) for s in parts})
-    read = [tops[s] for s in chosen]
-    return replace(
-        data,
-        spec=DataSpec(str(path), taken, options=options),
-        notes=(
-            *notes,
-            *split_notes,
-            *class_notes,
-            *_strange_notes(strange, here, names),
-            *_lost_notes(data, here),
-            *data.notes,
-            *_rest_notes(root, read, deep),
-        ),
-    )
+    said = (*notes, *split_notes, *class_notes, *_strange_notes(strange, here, names), *_lost_notes(data, here))
+    rest = _rest_notes(root, [tops[s] for s in chosen], deep)
+    return replace(data, spec=DataSpec(str(path), taken, options=options), notes=(*said, *data.notes, *rest))
 
 
 def places365(
     root: Path, split: str | None, *, size: Sequence[int] | None = None, channels: int = 3, lazy: bool | None = None
 ) -> Data:
     """``places365_small/{train,val}/CLASS/*`` (or ``places365_standard``, ``places365``), in colour."""
-    return _named(
-        "places365", root, ("places365_small", "places365_standard", "places365"), split, size, channels, lazy
-    )
+    return _named(PLACES365, root, split, size=size, channels=channels, lazy=lazy)
 
 
 def imagenet(
     root: Path, split: str | None, *, size: Sequence[int] | None = None, channels: int = 3, lazy: bool | None = None
 ) -> Data:
     """``imagenet/{train,val}/WNID/*`` (or ``ILSVRC2012``), in colour; classes are the WordNet numbers."""
-    return _named("imagenet", root, ("imagenet", "ImageNet", "ILSVRC2012"), split, size, channels, lazy)
+    return _named(IMAGENET, root, split, size=size, channels=channels, lazy=lazy)
 
 
-def _named(
-    name: str,
-    root: Path,
-    candidates: Sequence[str],
-    split: str | None,
-    size: Sequence[int] | None,
-    channels: int,
-    lazy: bool | None,
-) -> Data:
-    split = pick_split(name, split, ("train", "val", "test"))
-    wanted = ("val", "test") if split == "test" else (split,)  # the labels of the real test images are not public
-    looked_for = [root / candidate / part for candidate in candidates for part in wanted]
-    for path in looked_for:
-        if path.is_dir():
-            return folder(path.parent, path.name, size=size, channels=channels, lazy=lazy, check=False, name=name)
-    raise not_found(name, root, [path / "CLASS" for path in looked_for])
+def _named(published: Published, root: Path, split: str | None, **options: Any) -> Data:
+    (path,) = published.find(root, published.split(split))
+    data = folder(path.parent, path.name, check=False, name=published.name, **options)
+    assert data.spec is not None
+    own = {key: value for key, value in data.spec.options.items() if key in options}
+    return replace(data, spec=replace(data.spec, options=own))
 
 
 def split_folders(path: Path) -> dict[str, Path]:
@@ -198,10 +177,8 @@ def _class_notes(names: Sequence[str], splits: dict[str, set[str]]) -> list[str]
 def _strange_notes(strange: Sequence[str], here: dict[str, list[Path]], names: Sequence[str]) -> list[str]:
     if not strange:
         return []
-    kinds = f"{len(strange)} class{'es' * (len(strange) != 1)}"
-    notes = [
-        f"{sum(len(here[n]) for n in strange):,} samples of {kinds} that the run does not know: {listed(strange, 5)}"
-    ]
+    kinds, images = count(len(strange), "class"), sum(len(here[n]) for n in strange)
+    notes = [f"{images:,} samples of {kinds} that the run does not know: {listed(strange, 5)}"]
     known = {_plain(n): n for n in names}
     return notes + [f"{n!r} is unknown, but {known[_plain(n)]!r} is known" for n in strange if _plain(n) in known]
 

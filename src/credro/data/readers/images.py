@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from credro._names import ArgumentError, Message, one_of
 from credro.data.base import BadFile, Data
 from credro.data.errors import BadFiles, DataError
-from credro.data.readers.decode import Header, check_mode, open_image, read_header, to_array, upright
+from credro.data.readers._decode import Header, check_mode, read_header, to_array, upright
+from credro.data.readers._files import SIZE, SKIP, ImageFiles
+from credro.data.readers._words import count
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from PIL.Image import Image
 
-T = TypeVar("T")
-R = TypeVar("R")
-
 SUFFIXES = (
-    ".png",
-    ".jpg",
-    ".jpeg",
-    ".bmp",
-    ".gif",
-    ".tif",
-    ".tiff",
-    ".webp",
-    ".ppm",
-    ".pgm",
-    ".heic",
-    ".heif",
-    ".avif",
-)
+    ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".heic", ".heif", ".avif",
+)  # fmt: skip
 """What is taken for an image. HEIC and AVIF are among them to be refused by name where Pillow cannot read them."""
 
 IN_MEMORY = 512 * 2**20
@@ -56,71 +40,13 @@ LARGE = 256
 ON_ERROR = ("stop", "skip")
 
 
-@dataclass(frozen=True, eq=False)
-class ImageFiles:
-    """Reads samples (B, C, H, W) uint8 from files. ``resize``: others sizes are brought to (H, W), else refused."""
-
-    paths: tuple[Path, ...]
-    shape: tuple[int, int, int]
-    resize: bool
-
-    def __call__(self, index: Tensor) -> Tensor:
-        """The images at ``index`` (B,)."""
-        read, bad = self.try_all(index.tolist())
-        if bad:
-            raise BadFiles("images", list(bad.values()), len(index), "on_error='skip' leaves them out")
-        return read
-
-    def try_all(self, index: Sequence[int]) -> tuple[Tensor, dict[int, BadFile]]:
-        """The images at ``index``, and by place in it those that cannot be read: their pixels are undefined."""
-        import numpy as np
-
-        out = np.empty((len(index), *self.shape), dtype=np.uint8)
-
-        def read(place: int) -> BadFile | None:
-            image = self._tried(self.paths[index[place]])
-            if isinstance(image, BadFile):
-                return image
-            out[place] = image
-            return None
-
-        return torch.from_numpy(out), _found(_each(read, range(len(index))), range(len(index)))
-
-    def broken(self, index: Sequence[int]) -> dict[int, BadFile]:
-        """Those at ``index`` that cannot be read, by number: all are decoded, none is kept."""
-
-        def bad(i: int) -> BadFile | None:
-            image = self._tried(self.paths[i])
-            return image if isinstance(image, BadFile) else None
-
-        return _found(_each(bad, index), index)
-
-    def _tried(self, path: Path) -> NDArray[np.uint8] | BadFile:
-        try:
-            return self.read(path)
-        except DataError as error:
-            return BadFile(path, error.problem)
-
-    def read(self, path: Path) -> NDArray[np.uint8]:
-        """One image (C, H, W), bytes."""
-        image = open_image(path)
-        _, height, width = self.shape
-        if not self.resize and image.size != (width, height):
-            raise DataError(
-                path,
-                f"is {image.height}x{image.width}, others are {height}x{width}: "
-                f"pass size=(height, width) to bring all to one size",
-            )
-        return to_array(image, self.shape)
-
-
 def check_size(size: int | Sequence[int] | None) -> tuple[int, int] | None:
     """``size`` as (height, width); one number is both."""
     if size is None:
         return None
     pair = (size, size) if isinstance(size, int) else tuple(size)
     if len(pair) != 2 or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in pair):
-        raise ValueError(f"size must be (height, width), two positive whole numbers, got {size!r}")
+        raise ArgumentError("size", f"size must be (height, width), two positive whole numbers, got {size!r}")
     return pair[0], pair[1]
 
 
@@ -135,8 +61,6 @@ def image_data(
     lazy: bool | None = None,
     on_error: str = "stop",
     check: bool = True,
-    groups: Tensor | None = None,
-    group_names: Sequence[str] = (),
 ) -> Data:
     """Image files as ``Data``. Its ``notes`` say what was converted, resized and left out.
 
@@ -149,9 +73,8 @@ def image_data(
     decoded once where bad ones are to be skipped: a training that stops in its third hour helps nobody.
     """
     if channels not in (None, 1, 3):
-        raise ValueError(f"channels must be 1, 3 or None, got {channels!r}")
-    if on_error not in ON_ERROR:
-        raise ValueError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}, got {on_error!r}")
+        raise ArgumentError("channels", f"channels must be 1, 3 or None, got {channels!r}")
+    one_of("on_error", on_error, ON_ERROR)
     wanted = check_size(size)
     chosen = range(len(paths)) if check else range(0, len(paths), math.ceil(len(paths) / 16))
     headers, bad = _headers(paths, chosen)
@@ -177,15 +100,13 @@ def image_data(
         read = replace(read, paths=tuple(paths[i] for i in keep))
         samples = None if samples is None else samples[stay]
     if bad and on_error == "stop":
-        raise BadFiles(name, [bad[i] for i in sorted(bad)], len(paths), "on_error='skip' leaves them out")
+        raise BadFiles(name, [bad[i] for i in sorted(bad)], len(paths), SKIP)
     return Data(
         name,
         read if samples is None else samples,
         labels[keep] if bad else labels,
         shape,
         tuple(classes),
-        groups=groups[keep] if bad and groups is not None else groups,
-        group_names=tuple(group_names),
         paths=read.paths,
         notes=(*notes, *([f"{count(len(bad), 'file')} that cannot be read left out"] if bad else [])),
         bad=tuple(bad[i] for i in sorted(bad)),
@@ -199,15 +120,8 @@ def read_images(
 
     The samples have the label -1: none. on_error: as in ``image_data``; where all are skipped there are no samples.
     """
-    data = image_data(
-        name,
-        [Path(path) for path in paths],
-        _no_labels(len(paths)),
-        (),
-        size=_image_shape(shape)[1:],
-        channels=shape[0],
-        on_error=on_error,
-    )
+    (channels, *size), files = _image_shape(shape), [Path(path) for path in paths]
+    data = image_data(name, files, _no_labels(len(files)), (), size=size, channels=channels, on_error=on_error)
     return data, data.bad
 
 
@@ -225,11 +139,6 @@ def pil_data(images: Sequence[Image], shape: Sequence[int], name: str = "images"
         except (OSError, SyntaxError, ValueError) as error:  # opened, but never read: its file is broken or closed
             raise DataError(f"image {i}", f"not a complete image ({error})") from error
     return Data(name, out, _no_labels(len(images)), tuple(out.shape[1:]))
-
-
-def count(n: int, what: str) -> str:
-    """``1 file``, ``1,200 files``."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def _headers(paths: Sequence[Path], chosen: Iterable[int]) -> tuple[dict[int, Header], dict[int, BadFile]]:
@@ -250,7 +159,7 @@ def _plan(
     headers: Sequence[Header], size: tuple[int, int] | None, channels: int | None
 ) -> tuple[tuple[int, int, int], bool, tuple[str, ...]]:
     """The shape to read images in, whether they must be resized to it, and notes on what happens to them."""
-    notes = []
+    notes: list[str] = []
     sizes = Counter((header.height, header.width) for header in headers)
     taken = size
     if taken is None and len(sizes) > 1:
@@ -259,16 +168,13 @@ def _plan(
         taken = (side, side)
         common = ", ".join(f"{h}x{w} ({n:,})" for (h, w), n in sizes.most_common(3))
         more = ", ..." if len(sizes) > 3 else ""
-        notes.append(
-            f"images of {len(sizes):,} sizes, height x width {common}{more}, are resized to {side}x{side}, without "
-            f"cropping; choose with size=(height, width)"
-        )
+        resized = f"are resized to {side}x{side}, without cropping; choose with "
+        notes.append(Message(f"images of {len(sizes):,} sizes, height x width {common}{more}, {resized}", SIZE))
     elif taken is None:
         taken = next(iter(sizes), (1, 1))
         if max(taken) > LARGE:
-            notes.append(
-                f"all images are {taken[0]}x{taken[1]} and stay so: a smaller size=(height, width) trains faster"
-            )
+            stay = f"all images are {taken[0]}x{taken[1]} and stay so: a smaller "
+            notes.append(Message(stay, SIZE, " trains faster"))
     coloured = sum(header.colour for header in headers)
     if channels is None:
         channels = 3 if coloured else 1
@@ -289,24 +195,11 @@ def _plan(
 
 def _image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     if len(shape) != 3 or shape[0] not in (1, 3):
-        raise ValueError(f"images have the shape (1 or 3, height, width), but samples of {tuple(shape)} are wanted")
+        raise ArgumentError(
+            "shape", f"images have the shape (1 or 3, height, width), but samples of {tuple(shape)} are wanted"
+        )
     return shape[0], shape[1], shape[2]
 
 
 def _no_labels(n: int) -> Tensor:
     return torch.full((n,), -1, dtype=torch.long)
-
-
-def _found(files: Sequence[BadFile | None], numbers: Sequence[int]) -> dict[int, BadFile]:
-    return {i: file for i, file in zip(numbers, files, strict=True) if file is not None}
-
-
-def _each(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """The function of every item, in threads where there are many: Pillow decodes outside the interpreter's lock."""
-    if len(items) < 8:
-        return [function(item) for item in items]
-    threads = min(8, os.cpu_count() or 1)
-    step = max(1, min(32, len(items) // (2 * threads)))  # handing over every item by itself costs as much as an image
-    parts = [items[i : i + step] for i in range(0, len(items), step)]
-    with ThreadPoolExecutor(threads) as pool:
-        return [result for part in pool.map(lambda part: [function(item) for item in part], parts) for result in part]

@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from credro.data.base import Data
+from credro.data.base import Array, Data
 from credro.data.errors import DataError
-from credro.data.readers.arrays import load_arrays, read_array_groups, sample_notes
-from credro.data.readers.columns import Array, Texts, as_numbers, as_texts
-from credro.data.readers.frames import SPLIT, TEXT, Source, Table, label_column, open_table, read_label, split_marks
-from credro.data.readers.labels import Ask, Labels, listed, read_labels
-from credro.data.readers.marks import take
-from credro.data.readers.missing import MARKS, Holes, Rule, missing_note, rule
-from credro.data.readers.stored import array_names, find
+from credro.data.readers._columns import Texts, as_numbers, as_texts
+from credro.data.readers._frames import SPLIT, TEXT, Source, Table, label_column, open_table, read_label, split_marks
+from credro.data.readers._labels import Ask, Labels, read_labels
+from credro.data.readers._marks import take
+from credro.data.readers._missing import MARKS, Holes, Rule, missing_note, rule
+from credro.data.readers._stored import array_names, find
+from credro.data.readers._text import are_numbers, first_row
+from credro.data.readers._words import listed
+from credro.data.readers.arrays import array_data, load_arrays
 from credro.data.readers.tables import Feature, group_column, matrix
-from credro.data.readers.text import are_numbers, first_row
 from credro.data.spec import Column, DataSpec
 
 HELD_OUT = ("test", "val")
@@ -73,18 +75,9 @@ def table_like(
     features = tuple(name for f in used for name in f.column.features)
     group = spec.options.get("group")
     groups, group_names = group_column(cells, group) if group in source.names else (None, ())
-    return Data(
-        path.stem,
-        matrix(used),
-        labels.values,
-        (len(features),),
-        tuple(classes),
-        groups,
-        group_names,
-        columns=features,
-        spec=replace(spec, source=str(path), split=taken.split, label=target),
-        notes=(*taken.notes, *labels.notes, *notes),
-    )
+    data = Data(path.stem, matrix(used), labels.values, (len(features),), tuple(classes), groups, group_names)
+    spec = replace(spec, source=str(path), split=taken.split, label=target)
+    return replace(data, columns=features, spec=spec, notes=(*taken.notes, *labels.notes, *notes))
 
 
 def npz_like(
@@ -116,24 +109,13 @@ def npz_like(
     if found.y is not None:
         values = found.y if found.taken.rows is None else found.y[found.taken.rows.numpy()]
         labels = read_labels(values, len(found.samples), _ask(path, classes, "labels"))
-    groups, group_names = read_array_groups(path, names, stored, found)
-    return Data(
-        path.stem,
-        found.samples,
-        labels.values,
-        tuple(found.samples.shape[1:]),
-        tuple(classes),
-        groups,
-        group_names,
-        columns=found.columns,
-        spec=replace(spec, source=str(path), split=found.taken.split, label=stored.y.get("")),
-        notes=(*found.taken.notes, *stored.notes, *labels.notes, *sample_notes(found)),
-    )
+    spec = replace(spec, source=str(path), split=found.taken.split, label=stored.y.get(""))
+    return array_data(path, names, stored, found, replace(labels, classes=tuple(classes)), spec)
 
 
 def _ask(path: Path, classes: Sequence[str], name: str, table: Table | None = None) -> Ask:
     task = "classify" if classes else "regress"
-    ask = Ask(path, tuple(classes) or None, task, name, strangers=True)
+    ask = Ask(path, tuple(classes) or None, task, name, unknown=True)
     return ask if table is None else replace(ask, at=table.at)
 
 
@@ -224,8 +206,6 @@ def _features(
 
 def _codes(texts: Texts, column: Column) -> tuple[Array, list[str]]:
     """The numbers (N,) of a run's values, and the values that it does not know."""
-    import numpy as np
-
     known = column.values or ()
     index = {value: i for i, value in enumerate(known)}
     other = len(known) if column.other else -1

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from credro.data.base import Data
+from credro._names import Argument, ArgumentError, Message, Open, joined
+from credro.data.base import Array, Data
 from credro.data.classes import Classes
 from credro.data.errors import DataError
-from credro.data.readers.columns import MOST_VALUES, Array, Numbers, Texts, parse
-from credro.data.readers.frames import Table, label_column, open_table, read_label, split_marks
-from credro.data.readers.labels import Ask, listed, read_groups
-from credro.data.readers.marks import take
-from credro.data.readers.missing import Holes, Missing, Rule, missing_note, rule
-from credro.data.readers.worth import doubtful, tells, useless
-from credro.data.spec import Column, DataSpec
+from credro.data.readers._columns import MOST_VALUES, Numbers, Texts, doubtful, parse, tells, useless
+from credro.data.readers._frames import Table, label_column, open_table, read_label, split_marks
+from credro.data.readers._labels import Ask, read_groups
+from credro.data.readers._marks import take
+from credro.data.readers._missing import Holes, Missing, Rule, missing_note, rule
+from credro.data.readers._words import listed
+from credro.data.spec import Column, DataSpec, given
 
 Categories = Mapping[str, Sequence[str]] | Sequence[str]
 """The option ``categories`` as users give it: the values of columns, or only which columns are categories."""
@@ -73,7 +75,7 @@ def table(
         for column in columns:
             source.column(option, column)
     if label in drop:
-        raise ValueError(f"drop must not name the label, {label!r}")
+        raise ArgumentError("drop", f"drop must not name the label, {label!r}")
     values = categories if isinstance(categories, Mapping) else {}
     holes = rule(missing)
     cells = source.read(label, holes, named)
@@ -85,12 +87,8 @@ def table(
     used, left_out = _features(cells, outside | set(_names(marked)), keep, named, values, holes)
     if not used:
         without = ", ".join(sorted(outside | set(_names(marked))))
-        raise DataError(path, "; ".join([f"has no features beside {without}", *left_out]))
-    samples = matrix(used)
-    groups: Tensor | None = None
-    group_names: tuple[str, ...] = ()
-    if group is not None:
-        groups, group_names = group_column(cells, group)
+        raise DataError(path, joined("; ", [f"has no features beside {without}", *left_out]))
+    groups, group_names = (None, ()) if group is None else group_column(cells, group)
     rows = slice(None) if taken.rows is None else taken.rows
     suspects = [f"column {f.column.name!r} tells the label exactly" for f in used if tells(f.cells, labels.values)]
     lacking = [Holes(f.column.name, int(f.cells.missing[rows].sum()), isinstance(f.cells, Texts)) for f in used]
@@ -100,38 +98,18 @@ def table(
     notes += [_said(used)]
     notes += [f.cells.note for f in used if isinstance(f.cells, Texts) and f.cells.note]
     notes += [*suspects, *left_out, *(s for f in used if (s := doubtful(cells, f.column.name, f.cells)))]
-    options = {
-        "group": group, "drop": drop, "keep": keep, "categories": _plain(categories), "classes": _plain(classes),
-        "missing": _plain(missing), "task": task, "header": header if source.header else False,
-    }  # fmt: skip
-    spec = DataSpec(
-        str(path),
-        taken.split,
-        label,
-        tuple(f.column for f in used),
-        {key: value for key, value in options.items() if value not in (None, (), {})},
-        0 if source.header else len(source.names),
-    )
+    header = header if source.header else False
+    options = given(group=group, drop=drop, keep=keep, categories=categories, classes=classes, missing=missing)
+    options |= given(task=task, header=header)
+    width = 0 if source.header else len(source.names)
+    spec = DataSpec(str(path), taken.split, label, tuple(f.column for f in used), options, width)
     features = tuple(name for f in used for name in f.column.features)
-    whole = Data(
-        path.stem,
-        samples,
-        labels.values,
-        (len(features),),
-        labels.classes,
-        groups,
-        group_names,
-        columns=features,
-        spec=spec,
-        notes=(*notes, *missing_note(lacking)),
-    )
-    return taken.of(whole)
+    whole = Data(path.stem, matrix(used), labels.values, (len(features),), labels.classes, groups, group_names)
+    return taken.of(replace(whole, columns=features, spec=spec, notes=(*notes, *missing_note(lacking))))
 
 
 def matrix(used: Sequence[Feature]) -> Tensor:
     """Features (N, F) float32: a number as it is; a category as 0 and 1 for each of its values, and for others."""
-    import numpy as np
-
     rows = len(used[0].cells.missing)
     x = np.zeros((rows, sum(len(f.column.features) for f in used)), dtype=np.float32)
     at = 0
@@ -171,31 +149,29 @@ def _features(
         why = None if name in keep or name in named else useless(table, name, cells)
         if why is not None:
             usable = isinstance(cells, Numbers) or len(cells.values) <= MOST_VALUES
-            left_out.append(f"column {name!r} is left out: {why}" + (f"; keep=({name!r},) takes it" if usable else ""))
+            but = ("; ", Argument("keep", (name,)), " takes it") if usable else ()
+            left_out.append(Message(f"column {name!r} is left out: {why}", *but))
             continue
         if missing.refused and (holes := cells.missing).any():
             row, count = int(holes.argmax()), int(holes.sum())
-            raise DataError(
-                table.path,
-                f"{table.at(row)}, column {name!r}: value is missing ({count:,} in all); fill in such values, remove "
-                f"these rows, or pass missing='keep': the training mean stands in for them",
-            )
+            where = f"{table.at(row)}, column {name!r}: value is missing ({count:,} in all)"
+            mend = "; fill in such values, remove these rows, or pass "
+            keep_them = Argument("missing", "keep"), ": the training mean stands in for them"
+            raise DataError(table.path, Message(where + mend, *keep_them))
         used.append(_feature(table, name, cells, values.get(name)))
     return used, left_out
 
 
 def _feature(table: Table, name: str, cells: Numbers | Texts, values: Sequence[str] | None) -> Feature:
-    import numpy as np
-
     if isinstance(cells, Numbers):
         return Feature(Column(name), cells)
     if values is None:
         if len(cells.values) > MOST_VALUES:
-            raise DataError(
-                table.path,
-                f"column {name!r} is text with {len(cells.values):,} different values: too many for categories; "
-                f"pass drop=({name!r},), or name the values with categories=",
+            many = (
+                f"column {name!r} is text with {len(cells.values):,} different values: too many for categories; pass "
             )
+            drop = Argument("drop", (name,)), ", or name the values with ", Argument("categories", Open())
+            raise DataError(table.path, Message(many, *drop))
         return Feature(Column(name, cells.values), cells)
     known = tuple(map(str, values))
     if unknown := sorted(set(cells.values) - set(known)):
@@ -212,13 +188,6 @@ def _said(used: Sequence[Feature]) -> str:
     return "features: " + ", ".join(said) + (f" ({listed(categories)})" if categories else "")
 
 
-def _names(given: Any) -> tuple[str, ...]:
+def _names(named: Any) -> tuple[str, ...]:
     """One name or several as names."""
-    return () if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
-
-
-def _plain(given: Any) -> Any:
-    """An option in plain values of JSON."""
-    if isinstance(given, Mapping):
-        return {str(key): [str(value) for value in values] for key, values in given.items()}
-    return given if given is None or isinstance(given, str | int | float) else tuple(given)
+    return () if named is None else (named,) if isinstance(named, str) else tuple(map(str, named))

@@ -1,10 +1,9 @@
 """The report: one self-contained HTML page about an ensemble.
 
-``write`` gathers what there is to tell and puts the page together; ``sections`` has a function for each part of it;
-``words``, ``tables``, ``charts``, ``samples`` and ``simplex`` make the parts; ``numbers`` computes, ``markup`` escapes.
+``gather`` evaluates and finds all that there is to tell; ``write`` puts the page together. Of the private modules,
+``_sections`` has a function for each part of the page, ``_words`` makes sentences, ``_numbers`` computes, the others
+make the values of tables, charts and samples. The markup is in ``templates``.
 """
-
-from __future__ import annotations
 
 from credro.report.page.write import write_report
 
