@@ -60,7 +60,9 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-OTHERS = [small(m, epochs=40) for m in ("de", "creens", "credro-hull", "creram", "crerl", "crede", "crebnn")]
+OTHERS = [small(m, epochs=40) for m in ("de", "creens", "credro-hull", "creram", "crerl", "crebnn")]
+# One check weighs a class 10 million times another: behind the BatchNorm on CreDE's logits only its bias can follow.
+OTHERS += [small("crede", epochs=60, lr=0.05, early_stopping=False)]
 OTHERS += [small(missing="mean"), small(calibrate=0.2), small(net=tiny_net), small("de", scale=False, epochs=60)]
 
 

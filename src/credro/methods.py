@@ -157,23 +157,19 @@ OTHER_COLOUR = "#000000"
 """Of a method that is not in the table."""
 
 
-def options(name: str) -> dict[str, Any]:
-    """The method's options and their defaults: by name, or as ``stop.alpha`` where two choices have one so called."""
-    entry = _entry(name)
-    owners = _owners(entry.method)
-    found: dict[str, Any] = {}
-    for what in CHOICES:
-        for key, value in getattr(entry.method, what).options().items():
-            found[key if len(owners[key]) == 1 else f"{what}.{key}"] = value
-    return found
+def options(method: str | Method) -> dict[str, Any]:
+    """The method's options and their values: by name, or as ``stop.alpha`` where two choices have one so called."""
+    made = _entry(method).method if isinstance(method, str) else method
+    owners = _owners(made)
+    named = {(key if len(owners[key]) == 1 else f"{w}.{key}"): (w, key) for key in owners for w in owners[key]}
+    return {name: getattr(getattr(made, what), key) for name, (what, key) in named.items()}
 
 
 def make(name: str, **given: Any) -> Method:
     """The method called ``name``, changed: ``make("credro", delta_g=0.7)``, ``make("credro", start="biased")``.
 
-    given: a choice by its own name (start, risk, head, stop, readout), or an option of one,
-    ``**{"head.norm": "batch"}`` where several have it. A method with another kind of choice gets another name,
-    ``credro+start=biased``.
+    given: a choice by its name (start, risk, head, stop, readout), or an option of one, ``**{"head.norm": "batch"}``
+    where several have it. A method with another kind of choice gets another name, ``credro+start=biased``.
     """
     table = _entry(name).method
     replaced = {
@@ -193,6 +189,8 @@ def known_methods(trained: Method) -> list[str]:
     """Names of the methods that can read networks trained as ``trained`` was, whatever its options; its own too."""
     kinds = _kinds(trained)
     table = [name for name, entry in METHODS.items() if _kinds(entry.method) == kinds]
+    if trained.head.gives == "gaussians":
+        table = [name for name in for_regression() if _kinds(METHODS[name].method.for_regression()) == kinds]
     return table if trained.name in table else [trained.name, *table]
 
 

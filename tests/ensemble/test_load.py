@@ -8,6 +8,7 @@ from torch import nn
 
 import credro
 from credro._names import ArgumentError
+from credro._records import RecordError
 from credro.data import load
 from credro.methods import Method
 from credro.training.run import NotARun, RunError
@@ -75,3 +76,14 @@ def test_nothing_in_a_run_is_a_pickle(run):
     files = [p for p in run.rglob("*") if p.is_file() and p.name not in ("lock", "lock.owner")]
     assert {p.suffix for p in files} == {".json", ".jsonl", ".safetensors"}
     assert all(p.read_bytes()[:1] != b"\x80" for p in run.rglob("*") if p.is_file())
+
+
+def test_weights_that_are_not_those_of_the_record_are_refused(ensemble):
+    """Whole files of the right network, in the wrong place."""
+    first, second = (ensemble.run.weights(i) for i in range(2))
+    content = first.read_bytes(), second.read_bytes()
+    first.write_bytes(content[1])
+    second.write_bytes(content[0])
+    with pytest.raises(RecordError, match="is not what was trained: its digest is not the one in the record") as error:
+        credro.load(ensemble.run.folder)
+    assert error.value.file == str(first)

@@ -12,7 +12,7 @@ import credro
 from credro.prediction import GaussianPrediction, Prediction
 from credro.prediction.show import BAR
 from credro.readouts import BoxReadOut, HullReadOut
-from tests.prediction.test_prediction import FILES, made, members, numbers
+from tests.prediction.test_prediction import FILES, gaussians, made, members
 from tests.training.common import blobs, digits, small_net, trained
 
 SAFE = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "span"}
@@ -92,7 +92,7 @@ def test_few_samples_are_shown_whole_and_none_is_no_error():
     assert len(page.rows) == 4
     assert "The first" not in page.text
     assert len(Page(made()[:0]._repr_html_()).rows) == 1
-    assert len(Page(numbers()[:0]._repr_html_()).rows) == 1
+    assert len(Page(gaussians()[:0]._repr_html_()).rows) == 1
 
 
 def test_what_the_bars_and_numbers_mean_is_said():
@@ -139,7 +139,7 @@ def test_the_end_of_a_long_path_is_shown():
 
 
 def test_numbers_are_shown_with_their_intervals():
-    prediction = numbers(samples=FILES)
+    prediction = gaussians(samples=FILES)
     frame, page = prediction.to_frame(), Page(prediction._repr_html_())
     low, high = frame["lower"][:10].min(), frame["upper"][:10].max()
     for (name, *shown), bar in zip(page.rows[1:], page.bars, strict=True):

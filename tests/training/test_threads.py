@@ -80,7 +80,7 @@ def killed_after_an_epoch(folder, executor, monkeypatch):
 def long_run(folder, executor, **options):
     recipe = credro.Recipe(epochs=3, batch_size=32, lr=0.01)
     options = {"threads": 0, "checkpoint_seconds": 0.0, **options}
-    return trained(larger_net, blobs(), folder, recipe=recipe, members=3, executor=executor, **options)
+    return trained(larger_net, blobs(), folder, recipe=recipe, executor=executor, **options)
 
 
 @pytest.fixture

@@ -32,6 +32,6 @@ def demo(
     at_least(1, members=members, samples=samples, epochs=epochs)
     if samples > MOST:
         raise Misuse(f"--samples must be at most {MOST}, got {samples}")
-    from credro.demo import demo as run
+    from credro.experiments.demo import demo as run
 
     run(out, members=members, samples=samples, epochs=epochs, say=typer.echo)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -148,7 +150,8 @@ class Benchmark:
         keep: dict[tuple[Any, ...], Data] = {} if kept is None else kept
         ood = {name: OODSet(partial(_named, name, data_root(root), self.test, test.shape, keep)) for name in self.ood}
         for name, severity in product(self.corruptions, self.severities):
-            made_of = "" if isinstance(self.corrupted, str) else f"{stored['test']} {self.corrupted} {name} {severity}"
+            ours = f"{stored['test']} {self.corrupted} {name} {severity} {_corruptions()}"
+            made_of = "" if isinstance(self.corrupted, str) else ours
             ood[f"{name}-{severity}"] = OODSet(partial(self._corrupted, root, test, name, severity), made_of)
         return BenchmarkData(train, held_out, test, ood, stored)
 
@@ -195,6 +198,15 @@ class Benchmark:
             some, rest = split_groups(train.groups, self.held_out / len(train), seed=seed, labels=train.labels)
             train, held_out = train.subset(rest), train.subset(some)
         return train, held_out, whole.subset(second)
+
+
+@lru_cache(maxsize=1)
+def _corruptions() -> str:
+    """Of the code that corrupts images: with another, what it makes is another set."""
+    code = sorted(
+        (p for p in files("credro.data.corruptions").iterdir() if p.name.endswith(".py")), key=lambda p: p.name
+    )
+    return hashlib.sha256(b"".join(p.read_bytes() for p in code)).hexdigest()[:12]
 
 
 def _some(data: Data, count: int | None) -> Data:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
-from credro._names import one_of
+from credro._names import ArgumentError, one_of
 from credro.members.choice import Choice
 
 SPACINGS: dict[str, float] = {"uniform": 1.0, "exponential": 2.0, "logarithmic": 0.5}
@@ -30,9 +30,9 @@ def deltas(members: int, delta_g: float = 0.5, spacing: str = "uniform") -> list
     spacing: "uniform" (q = 1), "exponential" (q = 2, dense near delta_g) or "logarithmic" (q = 0.5, dense near 1).
     """
     if members < 1:
-        raise ValueError(f"members must be at least 1, got {members}")
+        raise ArgumentError("members", f"members must be at least 1, got {members}")
     if not 0 < delta_g <= 1:
-        raise ValueError(f"delta_g must lie in (0, 1], got {delta_g}")
+        raise ArgumentError("delta_g", f"delta_g must lie in (0, 1], got {delta_g}")
     one_of("spacing", spacing, SPACINGS)
     if delta_g < 0.5:
         warnings.warn(
@@ -58,7 +58,7 @@ def _schedule(members: int, delta_g: float, spacing: str) -> tuple[float, ...]:
 def exact(delta: float) -> Fraction:
     """The level as the fraction it stands for: 0.775 is 31/40 and 0.6666666666666666, one of four members', 2/3."""
     if not 0 < delta <= 1:
-        raise ValueError(f"delta must lie in (0, 1], got {delta}")
+        raise ArgumentError("delta", f"delta must lie in (0, 1], got {delta}")
     return Fraction(float(delta)).limit_denominator(1_000_000)
 
 
@@ -77,7 +77,7 @@ def cvar(losses: Tensor, delta: float, *, remainder: bool = False) -> Tensor:
     ``delta * B - floor(delta * B)``, which is the conditional value at risk in full; the paper drops it.
     """
     if losses.ndim != 1 or len(losses) == 0:
-        raise ValueError(f"losses must have shape (B,) with B >= 1, got {tuple(losses.shape)}")
+        raise ArgumentError("losses", f"losses must have shape (B,) with B >= 1, got {tuple(losses.shape)}")
     B, k = len(losses), kept(delta, len(losses))
     if k == B:
         return losses.mean()

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from credro._names import ArgumentError
 from credro.members.choice import RESOLVED, Choice
 
 
@@ -59,7 +60,7 @@ class RelativeLikelihood(Stop):
         """Check alpha."""
         super().__post_init__()
         if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must lie in [0, 1], got {self.alpha}")
+            raise ArgumentError("alpha", f"alpha must lie in [0, 1], got {self.alpha}")
 
     def member(self, i: int, members: int) -> Stop:  # type: ignore[override]
         """Member i's threshold; the reference ends with its epochs."""

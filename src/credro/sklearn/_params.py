@@ -6,7 +6,6 @@ scikit-learn's searches reach what ``get_params`` lists. What is set so is kept 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from credro._names import did_you_mean
 from credro.members import with_options
-from credro.methods import CHOICES, METHODS, Method, make
+from credro.methods import CHOICES, METHODS, Method, make, options
 from credro.sklearn._rows import plain
 from credro.training.recipe import Recipe
 
@@ -67,14 +66,7 @@ def method_params(method: Any, given: Any) -> dict[str, Any]:
     made = _made(method, chosen)
     if made is None:
         return chosen
-    choices = {what: getattr(made, what) for what in CHOICES}
-    often = Counter(option for choice in choices.values() for option in choice.options())
-    options = {
-        option if often[option] == 1 else f"{what}.{option}": value
-        for what, choice in choices.items()
-        for option, value in choice.options().items()
-    }
-    return {what: choice.kind for what, choice in choices.items()} | options | chosen
+    return {what: getattr(made, what).kind for what in CHOICES} | options(made) | chosen
 
 
 def recipe_params(given: Any) -> dict[str, Any]:
@@ -119,9 +111,9 @@ def _made(method: Any, given: dict[str, Any]) -> Method | None:
     """The method with what was set of it, as far as that can be; None where nobody knows it."""
     if not isinstance(method, str) or method not in METHODS:
         return method if isinstance(method, Method) else None
-    for options in (given, {what: given[what] for what in CHOICES if what in given}, {}):
+    for some in (given, {what: given[what] for what in CHOICES if what in given}, {}):
         try:
-            return make(method, **plain(options))
+            return make(method, **plain(some))
         except (ValueError, TypeError):  # said by fit
             continue
     return None

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from credro._names import ArgumentError
+from credro._names import Argument, ArgumentError, Message
 from credro.data.augment import AUGMENTATIONS
 from credro.data.base import Data
 from credro.members import Member, PerSampleLoss, per_sample_loss
@@ -145,12 +145,13 @@ def check_job(job: Job) -> Job:
         if job.held_out.shape != job.data.shape:
             raise ValueError(f"held_out has samples of shape {job.held_out.shape}, train_set of {job.data.shape}")
     if job.recipe.schedule == "plateau" and job.held_out is None:
-        raise ValueError("schedule='plateau' watches the held-out loss: give held_out")
-    if job.recipe.early_stop and job.held_out is None:
-        raise ValueError(
-            f"early_stop={job.recipe.early_stop} watches the held-out loss: give held_out, data that is not trained "
-            f"on, or early_stop=0"
+        raise ArgumentError(
+            "held_out", Message("schedule='plateau' watches the held-out loss: give ", Argument("held_out"))
         )
+    if job.recipe.early_stop and job.held_out is None:
+        watches = f"early stopping (early_stop={job.recipe.early_stop}) watches the held-out loss: give "
+        other = ", data that is not trained on, or do without: "
+        raise ArgumentError("held_out", Message(watches, Argument("held_out"), other, Argument("early_stop", False)))
     for name, data in (("train_set", job.data), ("held_out", job.held_out)):
         # Samples that are read when they are needed are looked at when a loss is not finite.
         if data is not None and data.in_memory and (found := unsound(data, job.inputs)):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from credro._names import Argument, ArgumentError, Message
 from credro.data.base import Data
 from credro.data.readers import READERS
 from credro.training.defaults import recipe_for, set_aside
@@ -55,7 +56,8 @@ def planned(
         notes.append(parts.note)
         if held_out is None:
             if asked or recipe is not None:
-                raise ValueError(f"early stopping needs held-out data. {parts.note} Give held_out, or do without")
+                needed = ("early stopping needs held-out data. ", parts.note, " Give ", Argument("held_out"))
+                raise ArgumentError("early_stop", Message(*needed, ", or do without: ", Argument("early_stop", False)))
             stops = False
     if recipe is not None and data.batch_size not in (None, changes.get("batch_size", recipe.batch_size)):
         notes.append(

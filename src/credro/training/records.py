@@ -86,6 +86,8 @@ class RunConfig(Record):
             raise ValueError(f"has format {self.format}, this version reads {FORMAT}")
         if not 1 <= self.members <= MOST:
             raise ValueError(f"members must be 1 to {MOST:,}, got {self.members}")
+        if not all(map(math.isfinite, (*self.inputs.mean, *self.inputs.std))) or any(s <= 0 for s in self.inputs.std):
+            raise ValueError("inputs.mean must be finite, and inputs.std finite and positive")
         if not isinstance(self.method.get("name"), str):
             raise ValueError("method.name is missing or no text")
         for what in CHOICES:

@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 import credro
 from credro.data import corrupt_data, load
-from credro.demo import demo
 from credro.ensemble import Ensemble
+from credro.experiments.demo import demo
 
 
 @pytest.fixture(scope="module")
