@@ -134,7 +134,8 @@ def test_with_plateau_and_with_a_regression(tmp_path):
 
 
 def test_it_needs_held_out_data(tmp_path):
-    with pytest.raises(ValueError, match=r"early_stop=3 watches the held-out loss: give held_out.* or early_stop=0"):
+    wanted = r"early_stop=3\) watches the held-out loss: give held_out.* or do without: early_stop=False"
+    with pytest.raises(ValueError, match=wanted):
         check_job(job_of(tmp_path, small_net, as_data(blobs()), classes=3, recipe=RECIPE))
 
 
