@@ -1,6 +1,6 @@
 """Sets of Gaussian mixtures, for members that predict a number as a Gaussian (paper, appendix on regression).
 
-Members come first: means and deviations are ``(M, ...)``. Everything here is exact; nothing is sampled or iterated.
+Members come first: means and standard deviations are ``(M, ...)``. Everything here is exact; nothing is sampled or iterated.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Gaussians:
     def cdf(self, y: Any) -> tuple[Any, Any]:
         """The smallest and the largest probability (...) of a value of at most ``y``, a number or (...)."""
         value = self._like(y, "y")
-        sharp = (value >= self._mean).to(torch.float64)  # a member without deviation is sure
+        sharp = (value >= self._mean).to(torch.float64)  # a member without spread is sure
         smooth = torch.special.ndtr((value - self._mean) / self._std)
         return self._ends(torch.where(self._std > 0, smooth, sharp))
 

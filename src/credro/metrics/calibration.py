@@ -77,7 +77,7 @@ def nll(probs: Array, labels: Array, floor: float = 2.0**-52) -> float:
 
 
 def accuracy(predicted: Array, labels: Array) -> float:
-    """Share of right predictions. predicted: (N,) class numbers, or (N, C) scores, largest wins. labels: (N,)."""
+    """Fraction of right predictions. predicted: (N,) class numbers, or (N, C) scores, largest wins. labels: (N,)."""
     if np.ndim(predicted) == 2:
         scores = numbers(predicted, "predicted", "N", "C")
         return float((scores.argmax(1) == class_numbers(labels, "labels", *scores.shape)).mean())

@@ -1,4 +1,4 @@
-"""How well epistemic uncertainty (EU) tells foreign samples from familiar ones.
+"""How well epistemic uncertainty (EU) tells OOD samples from ID samples.
 
 Conventions: out-of-distribution (OOD) is the positive class, the score is EU, larger means more uncertain.
 A sample is called OOD where its EU is at or above a threshold, so samples that tie are called together.
@@ -24,7 +24,7 @@ class OODScores:
     aupr: float
     """Average precision: the sum of precision times the step in recall, over distinct thresholds."""
     fpr95: float
-    """Share of ID samples called OOD at the largest threshold that finds at least 95 % of the OOD samples."""
+    """Fraction of ID samples called OOD at the largest threshold that finds at least 95 % of the OOD samples."""
     gap: float
     """Normalised gap (mean_ood - mean_id) / mean_ood; NaN unless mean_ood > 0."""
     mean_id: float
@@ -35,9 +35,9 @@ class OODScores:
 
 def evaluate_ood(eu_id: Array, eu_ood: Array) -> OODScores:
     """Every OOD measure at once, from the EU of ID samples (N,) and of OOD samples (K,)."""
-    known, foreign = _scores(eu_id, eu_ood)
-    fp, tp = _cumulative(known, foreign)
-    mean_id, mean_ood = float(known.mean()), float(foreign.mean())
+    known, ood = _scores(eu_id, eu_ood)
+    fp, tp = _cumulative(known, ood)
+    mean_id, mean_ood = float(known.mean()), float(ood.mean())
     return OODScores(
         auroc=_auroc(fp, tp),
         aupr=_aupr(fp, tp),
@@ -67,9 +67,9 @@ def _scores(eu_id: Array, eu_ood: Array) -> tuple[Floats, Floats]:
     return numbers(eu_id, "eu_id", "N"), numbers(eu_ood, "eu_ood", "K")
 
 
-def _cumulative(known: Floats, foreign: Floats) -> tuple[Integers, Integers]:
+def _cumulative(known: Floats, ood: Floats) -> tuple[Integers, Integers]:
     """False and true positives at every threshold: at infinity (0, 0), then at each distinct EU, falling."""
-    scores = np.concatenate([known, foreign])
+    scores = np.concatenate([known, ood])
     order = np.argsort(-scores)
     ordered = scores[order]
     last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(scores) - 1)  # of each group of ties

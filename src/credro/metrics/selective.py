@@ -37,7 +37,7 @@ class RiskCoverage:
     """The risk-coverage curve."""
 
     coverage: Array
-    """(N,) share of samples that are kept: 1/N, 2/N, ..., 1."""
+    """(N,) fraction of samples that are kept: 1/N, 2/N, ..., 1."""
     risk: Array
     """(N,) error rate of the samples that are kept."""
     area: float

@@ -18,11 +18,11 @@ class CoverageAndSize:
     """Set-valued decisions at a glance."""
 
     coverage: float
-    """Share of sets that hold the true class."""
+    """Fraction of sets that hold the true class."""
     size: float
     """Mean number of classes in a set."""
     determinacy: float
-    """Share of sets that name exactly one class."""
+    """Fraction of sets that name exactly one class."""
     single_accuracy: float
     """Accuracy of those; NaN where there is none."""
     set_accuracy: float

@@ -18,7 +18,7 @@ FLOOR = 1e-6
 class GaussianNet(nn.Module):
     """Mean and log variance (B, 2) of a number, in its own unit (Lakshminarayanan et al., 2017).
 
-    The network inside works on a target of mean 0 and deviation 1, so that one recipe serves every unit.
+    The network inside works on a target of mean 0 and standard deviation 1, so that one recipe serves every unit.
     """
 
     mean: Tensor
@@ -41,5 +41,5 @@ class GaussianNet(nn.Module):
 
 
 def make_gaussian(name: str, shape: Sequence[int], mean: float, std: float) -> GaussianNet:
-    """One of credro's networks for a number whose training values have this mean and deviation."""
+    """One of credro's networks for a number whose training values have this mean and standard deviation."""
     return GaussianNet(make(name, classes=2, shape=shape), mean, std)

@@ -27,7 +27,7 @@ class MLP(nn.Module):
     ) -> None:
         """shape: of one sample, (features,) or (channels, height, width).
 
-        hidden: width of each hidden layer; () is a linear classifier. dropout: share of hidden units dropped.
+        hidden: width of each hidden layer; () is a linear classifier. dropout: fraction of hidden units dropped.
         batch_norm: BatchNorm before each ReLU.
         """
         super().__init__()

@@ -18,7 +18,7 @@ class PreBlock(nn.Module):
     """``x + residual(x)``; where the shape changes, x is activated first and mapped by a 1x1 convolution."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, dropout: float) -> None:
-        """dropout: share of values dropped between the two convolutions."""
+        """dropout: fraction of values dropped between the two convolutions."""
         super().__init__()
         self.bn1, self.conv1 = nn.BatchNorm2d(inputs), conv(inputs, outputs, 3, stride)
         self.bn2, self.conv2 = nn.BatchNorm2d(outputs), conv(outputs, outputs, 3)
@@ -67,7 +67,7 @@ class WideResNet(nn.Module):
         classes: int = 10,
         shape: Sequence[int] = (3, 32, 32),
     ) -> None:
-        """shape: (channels, height, width). dropout: share of values dropped inside each block."""
+        """shape: (channels, height, width). dropout: fraction of values dropped inside each block."""
         super().__init__()
         if depth < 10 or (depth - 4) % 6:
             raise ValueError(f"depth must be 6n + 4 with n at least 1, such as 28, got {depth}")

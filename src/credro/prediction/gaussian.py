@@ -78,7 +78,7 @@ class GaussianPrediction:
 
     @cached_property
     def std(self) -> Tensor:
-        """Deviation (N,) of the members' mixture."""
+        """Standard deviation (N,) of the members' mixture."""
         std: Tensor = self._members.centre[1]
         return std
 
@@ -108,7 +108,7 @@ class GaussianPrediction:
         """Ends (N,) of an interval for the target, with at least ``level`` of the probability.
 
         With a credal set: under every mixture of the members, at most half of the rest on either side. Without one:
-        under the Gaussian with the mixture's mean and deviation.
+        under the Gaussian with the mixture's mean and standard deviation.
         """
         judges = self.set or Gaussians(self.mean[None], self.std[None])
         ends: tuple[Tensor, Tensor] = judges.interval(level)

@@ -67,7 +67,7 @@ def _lowest(f: Callable[[float], float], least: float, precision: float) -> floa
 def fit_variance(scores: Tensor, targets: Tensor, least: float = SMALLEST) -> float:
     """The factor in [least^2, 50^2] by which a Gaussian member's variances are most likely: the mean squared residual.
 
-    scores: (N, 2), mean and log variance; targets: (N,). The residual is in units of the predicted deviation.
+    scores: (N, 2), mean and log variance; targets: (N,). The residual is in units of the predicted standard deviation.
     """
     mean, log_variance = scores.double().unbind(-1)
     squared = (targets.double() - mean).square() * torch.exp(-log_variance)

@@ -117,9 +117,9 @@ def set_aside(data: Data, fraction: float = 0.15, *, seed: int = 0, groups: Tens
         )
     by_group = data.groups if groups is None else groups
     together = _together(data.content(), by_group)
-    share = min(fraction, MOST / len(data))
+    part = min(fraction, MOST / len(data))
     for attempt in range(10):
-        aside = _aside(data, together, share, by_group is not None, derive(seed, "held out", attempt))
+        aside = _aside(data, together, part, by_group is not None, derive(seed, "held out", attempt))
         if len(aside) and not _lost(data, aside):
             rest = torch.ones(len(data), dtype=torch.bool)
             rest[aside] = False
@@ -171,20 +171,20 @@ def _lowest(values: Tensor, member: Tensor) -> Tensor:
     return start.scatter_reduce(0, member, values, "amin")[member]
 
 
-def _aside(data: Data, together: Tensor, share: float, grouped: bool, seed: int) -> Tensor:
+def _aside(data: Data, together: Tensor, part: float, grouped: bool, seed: int) -> Tensor:
     """Sample numbers to hold out; none where they cannot be divided."""
     strata = _strata(data)
     sizes = torch.bincount(together)
     if len(sizes) < 2:
         return torch.empty(0, dtype=torch.long)
-    if grouped or int(sizes.max()) > max(1.0, 0.2 * share * len(data)):
-        return split_groups(together, share, seed=seed, labels=strata)[0]
+    if grouped or int(sizes.max()) > max(1.0, 0.2 * part * len(data)):
+        return split_groups(together, part, seed=seed, labels=strata)[0]
     first = torch.full((len(sizes),), len(data)).scatter_reduce(0, together, torch.arange(len(data)), "amin")
     kind, counts = torch.unique(strata[first], return_inverse=True, return_counts=True)[1:]
     free = (counts[kind] > 1).nonzero()[:, 0]  # the only sample of a class is none of them
-    if round(share * len(free)) == 0:
+    if round(part * len(free)) == 0:
         return torch.empty(0, dtype=torch.long)
-    chosen = free[split(strata[first][free], share, seed=seed)[0]]
+    chosen = free[split(strata[first][free], part, seed=seed)[0]]
     return torch.isin(together, chosen).nonzero()[:, 0]
 
 

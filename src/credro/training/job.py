@@ -24,7 +24,7 @@ from credro.training.streams import derive, generator
 MakeNet = Callable[[], nn.Module]
 
 FOR_CLASSES = ("cross_entropy", "focal")
-"""Losses that mean nothing where the targets are numbers."""
+"""Losses that mean nothing where the targets are real numbers."""
 
 
 class TrainingError(RuntimeError):

@@ -69,7 +69,7 @@ class Losses:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of right answers while training; None where the targets are numbers."""
+        """Fraction of right answers while training; None where the targets are real numbers."""
         return self.hits / max(1, self.seen) if self.classifies else None
 
 

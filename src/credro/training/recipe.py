@@ -131,8 +131,8 @@ def learning_rate(recipe: Recipe, progress: float, reductions: int = 0) -> float
     if progress < recipe.warmup:
         return recipe.warmup_lr + (recipe.lr - recipe.warmup_lr) * progress / recipe.warmup
     if recipe.schedule == "cosine":
-        share = (progress - recipe.warmup) / max(1e-12, recipe.epochs - recipe.warmup)
-        return recipe.final_lr + (recipe.lr - recipe.final_lr) * 0.5 * (1 + math.cos(math.pi * min(1.0, share)))
+        fraction = (progress - recipe.warmup) / max(1e-12, recipe.epochs - recipe.warmup)
+        return recipe.final_lr + (recipe.lr - recipe.final_lr) * 0.5 * (1 + math.cos(math.pi * min(1.0, fraction)))
     if recipe.schedule == "step":
         return recipe.lr * recipe.gamma ** sum(progress >= m for m in recipe.milestones)
     if recipe.schedule == "plateau":
