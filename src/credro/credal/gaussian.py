@@ -1,6 +1,6 @@
 """Sets of Gaussian mixtures, for members that predict a number as a Gaussian (paper, appendix on regression).
 
-Members come first: means and standard deviations are ``(M, ...)``. Everything here is exact; nothing is sampled or iterated.
+Members come first: means and standard deviations are ``(M, ...)``. Everything is exact; nothing is sampled or iterated.
 """
 
 from __future__ import annotations
