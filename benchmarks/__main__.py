@@ -9,7 +9,18 @@ import sys
 from importlib import import_module
 from itertools import takewhile
 
-NAMES = ("uq", "augmentation", "training", "costs", "regression", "threshold", "early_stop", "tables", "own_data")
+NAMES = (
+    "uq",
+    "augmentation",
+    "training",
+    "costs",
+    "regression",
+    "threshold",
+    "early_stop",
+    "tables",
+    "own_data",
+    "trunks",
+)
 
 
 def main(arguments: list[str]) -> None:

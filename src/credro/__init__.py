@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         u65,
         u80,
     )
+    from credro.nets.trunks import on
     from credro.prediction import Prediction
     from credro.training.recipe import PRESETS, Recipe
 
@@ -66,6 +67,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "credro.credal.decisions": ("decide",),
     "credro.members.risk": ("cvar", "deltas"),
     "credro.methods": ("Method",),
+    "credro.nets.trunks": ("on",),
     "credro.prediction": ("Prediction",),
     "credro.training.recipe": ("PRESETS", "Recipe"),
     "credro.ensemble": ("Ensemble", "fit", "load"),

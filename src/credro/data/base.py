@@ -73,6 +73,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
     notes: tuple[str, ...] = field(default=(), repr=False)  # what the reader took, dropped and left out, in sentences
     bad: tuple[BadFile, ...] = field(default=(), repr=False)  # files that were left out because they cannot be read
     batch_size: int | None = None  # of the loader that it came in
+    origin: Data | None = field(default=None, repr=False)  # of features: the samples they were computed from
+    made_by: str = field(default="", repr=False)  # and by what: a trunk's digest
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -110,6 +112,7 @@ class Data(Dataset[tuple[Tensor, Any]]):
             labels=self.labels[index.to(self.labels.device)],
             groups=None if self.groups is None else self.groups[index.to(self.groups.device)],
             paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
+            origin=None if self.origin is None else self.origin.subset(index),
         )
 
     def relabel(self, labels: Tensor, classes: Sequence[str] | None = None) -> Data:
@@ -123,8 +126,10 @@ class Data(Dataset[tuple[Tensor, Any]]):
         """A number (N,) int64 for each sample that depends on its values alone: equal samples have equal numbers.
 
         Neither name, label, file format nor dtype count: bytes and the same image as floats in [0, 1] are equal, as are
-        single and double precision. Reads every sample once.
+        single and double precision. Features count as the samples they were computed from. Reads every sample once.
         """
+        if self.origin is not None:
+            return self.origin.content()
         return torch.cat([torch.empty(0, dtype=torch.long), *map(content_of, self.chunks())])
 
     def fingerprint(self) -> str:
@@ -136,7 +141,9 @@ class Data(Dataset[tuple[Tensor, Any]]):
         """
         digest = hashlib.sha256(f"{len(self)} {self.shape}".encode())
         digest.update(_bytes(self.labels))
-        if isinstance(self.samples, Tensor):
+        if self.origin is not None:  # machines round features differently
+            digest.update(f"{self.origin.fingerprint()} {self.made_by}".encode())
+        elif isinstance(self.samples, Tensor):
             digest.update(_bytes(self.samples))
         elif (keys := sample_keys(self.samples, torch.arange(len(self)))) is not None:
             digest.update(b"".join(keys))
@@ -149,6 +156,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
 
     def repeats(self) -> bool:
         """Whether a sample read twice is the same: those of a dataset that augments at random are not."""
+        if self.origin is not None:
+            return self.origin.repeats()
         if isinstance(self.samples, Tensor) or not len(self):
             return True
         some = torch.linspace(0, len(self) - 1, min(len(self), 16)).long()

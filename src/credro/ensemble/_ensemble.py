@@ -20,8 +20,10 @@ from credro.data.base import Data
 from credro.data.spec import DataSpec
 from credro.ensemble._samples import Samples, are_files, is_image, sample_names
 from credro.ensemble._scores import first_outputs, member_scores, versions
+from credro.ensemble._trunk import save_trunk
 from credro.methods import Method, as_read, known_methods, make
 from credro.metrics import SCORES, Threshold, score_of, threshold
+from credro.nets.trunk import Trunk
 from credro.prediction import GaussianPrediction, Prediction
 from credro.training.calibration import SMALLEST, check_held_out, fit_temperature, fit_variance
 from credro.training.diagnostics import RUNS_WITH_DELTA, Diagnosis, warnings_for
@@ -38,6 +40,7 @@ class Ensemble:
     """M trained networks, and the method that makes predictions of them."""
 
     kept: Kept | None = None  # what is known of an ensemble without a run; here, since older pickles lack it
+    trunk: Trunk | None = None  # what stands before the members, which are then heads on its features
 
     def __init__(
         self,
@@ -95,13 +98,19 @@ class Ensemble:
         """How a notebook shows it."""
         kinds = ", ".join(sorted({type(net).__name__ for net in self.nets}))
         networks = f"{len(self)} networks ({kinds})"
-        shape, temperatures = self.inputs.shape, self.temperatures
+        shape, temperatures = self.shape, self.temperatures
         return Summary(repr(self), networks, self.classes, shape, temperatures, self.records, self.warnings).html()
 
     @property
     def regression(self) -> bool:
         """Whether the members predict real numbers, and not classes."""
         return not self.classes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one sample, as it is stored: what goes into the networks, or into the trunk before them."""
+        config = self.config
+        return config.trunk.shape if config is not None and config.trunk is not None else self.inputs.shape
 
     @property
     def calibrated(self) -> bool:
@@ -239,7 +248,7 @@ class Ensemble:
                 of them right, would make it without bound.
         """
         data = as_data_of(held_out, self.classes, strict=True)
-        check_held_out(data, len(self.classes), self.inputs.shape)
+        check_held_out(data.origin or data, len(self.classes), self.shape)
         scores = self.scores(data)
         if self.regression:
             self.temperatures = [fit_variance(s, data.labels, least) for s in scores]
@@ -274,7 +283,7 @@ class Ensemble:
     @property
     def wanted(self) -> Wanted:
         """What samples must be like, for ``credro.data.again`` to read them."""
-        return Wanted(self.inputs.shape, self.classes, self.spec)
+        return Wanted(self.shape, self.classes, self.spec)
 
     def read(self, x: Any, **options: Any) -> Data:
         """Samples from files, as the command line reads them: a path or a list of them, or Pillow's images.
@@ -344,8 +353,10 @@ class Ensemble:
         right = prediction.label == data.labels
         return threshold(score_of(prediction, score), right, max_error, confidence, score=score)
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, with_trunk: bool = False) -> Path:
         """Copy the run (configuration, weights, records, calibration; not the cached predictions) to ``folder``.
+
+        with_trunk: the trunk's weights too, where the members stand on one; else the run knows its address and digest.
 
         Networks that were trained elsewhere (``Ensemble.of``) become a run too, which ``credro.load(folder,
         make_net=...)`` reads; ``make_net`` builds one of them.
@@ -359,4 +370,6 @@ class Ensemble:
             return target
         leave = shutil.ignore_patterns("predictions", "lock", "lock.owner", "*.part")
         shutil.copytree(self.run.folder, target, ignore=leave, dirs_exist_ok=True)
+        if with_trunk and self.trunk is not None:
+            save_trunk(self.trunk, target)
         return target

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from credro.ensemble._load import load
 from credro.ensemble._samples import Samples
 from credro.members import PerSampleLoss
 from credro.methods import Method, make
+from credro.nets.trunk import OnTrunk
 from credro.training.calibration import check_held_out
+from credro.training.features import with_features
 from credro.training.job import MakeNet, count_classes, method_for
 from credro.training.plan import planned
 from credro.training.recipe import Recipe
@@ -30,7 +32,7 @@ from credro.training.train import check_recipe, train
 
 
 def fit(
-    make_net: str | MakeNet,
+    make_net: str | MakeNet | OnTrunk,
     train_set: Samples,
     *,
     method: str | Method = "credro",
@@ -50,11 +52,13 @@ def fit(
     checkpoint_seconds: float = 10.0,
     facts: dict[str, Any] | None = None,
     reuse: Iterable[str | Path] = (),
+    callbacks: Sequence[Any] = (),
 ) -> Ensemble:
     """Train a credal ensemble, or finish training one that was interrupted.
 
     Args:
-        make_net: a network's name (``credro list nets``) or a function that builds a new one at every call.
+        make_net: a network's name (``credro list nets``), a function that builds a new one at every call, or heads on
+            a frozen backbone, ``credro.on("efficientnet-lite0", head="mlp")``.
         train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, a pair ``(x, y)``, or a file or folder. The
             distinct values of y are the classes, in order; ``ens.classes`` has their names, and ``pred.label`` counts
             them from 0. Real numbers make it a regression.
@@ -81,6 +85,8 @@ def fit(
         facts: anything else the run should remember.
         reuse: folders of other runs; a member that one of them has trained in the same way is taken from there
             (CreDRO's last member is one of a deep ensemble's).
+        callbacks: functions called with a ``MemberEpoch`` after each epoch of each member, or objects with
+            ``on_start``, ``on_epoch``, ``on_end`` (``credro.training.callbacks``).
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.exit(
@@ -96,6 +102,12 @@ def fit(
     watched = None if held_out is None else as_data_of(held_out, data.classes, strict=True)
     if recipe is not None:
         check_recipe(recipe)
+    trunk, record = None, None
+    if isinstance(make_net, OnTrunk):
+        trunk, stored, tell = make_net.trunk, (data.origin or data).shape, progress != "none"
+        data = with_features(trunk, data, progress=tell)
+        watched = None if watched is None else with_features(trunk, watched, progress=tell)
+        record, make_net = trunk.record(stored, data.shape[0]), make_net.network(data.shape[0], count_classes(data))
     plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
     chosen = method_for(plan.train, chosen, "" if loss else plan.recipe.loss)
     run = train(
@@ -115,9 +127,12 @@ def fit(
         checkpoint_seconds=checkpoint_seconds,
         facts=facts,
         reuse=reuse,
-        notes=(*data.notes, _in_short(plan.train), *plan.notes),
+        callbacks=callbacks,
+        notes=tuple(dict.fromkeys((*data.notes, _in_short(plan.train), *plan.notes))),
+        trunk=record,
     )
-    ensemble = load(run.folder, method=chosen, make_net=None if isinstance(make_net, str) else make_net, device=device)
+    own = None if isinstance(make_net, str) else make_net
+    ensemble = load(run.folder, method=chosen, make_net=own, device=device, trunk=trunk)
     ensemble._keep = keep
     if aside is not None:
         ensemble.calibrate(aside)

@@ -9,7 +9,9 @@ import torch
 from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.ensemble._ensemble import Ensemble
+from credro.ensemble._trunk import reopened
 from credro.methods import Method, as_read
+from credro.nets.trunks import Source
 from credro.training.job import MakeNet
 from credro.training.keep import Parts, build_members, check_members, in_words
 from credro.training.records import RunConfig
@@ -26,6 +28,7 @@ def load(
     method: str | Method | None = None,
     make_net: MakeNet | None = None,
     device: str | torch.device = "auto",
+    trunk: Source | None = None,
 ) -> Ensemble:
     """A trained run from its folder. Nothing in it is a pickle, so a run from a stranger is safe to load.
 
@@ -35,6 +38,7 @@ def load(
             A run whose method has a choice of your own (``credro.Method``) needs it here.
         make_net: needed for a network that is not one of credro's own.
         device: where the networks go.
+        trunk: needed for members on a trunk that cannot be opened from the address that the run has.
 
     Raises:
         RunError: the folder holds no run, or one that is not finished.
@@ -66,7 +70,11 @@ def load(
         build = make_net
     nets = [net.to(where) for net in build_members(run, config, build, chosen)]
     check_members(run, network, Parts(nets, chosen, inputs, classes, where))
-    return Ensemble(nets, chosen, inputs, classes, where, run)
+    ensemble = Ensemble(nets, chosen, inputs, classes, where, run)
+    if config.trunk is not None:
+        ensemble.trunk = reopened(config.trunk, run.folder, trunk)
+        ensemble.trunk.module.to(where)
+    return ensemble
 
 
 def _trained_by(run: Run, config: RunConfig) -> Method:

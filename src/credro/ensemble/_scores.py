@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.data.base import Data
 from credro.ensemble._samples import Samples, in_batches
+from credro.training.features import with_features
 from credro.training.feed import Inputs, holds_whole_numbers
 from credro.training.files import read_tensors, write_tensors
 from credro.training.sizes import check_shape, saying_size
@@ -30,15 +32,20 @@ WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def member_scores(ensemble: Ensemble, x: Samples, *, batch_size: int, cache: bool, any_size: bool) -> Tensor:
     """What the members' networks give (M, N, ...) for ``x``, on the CPU; see ``Ensemble.scores``."""
-    if isinstance(x, Data) and x.shape != ensemble.inputs.shape:  # before a kept answer could hide it
-        _check_shape(ensemble, x.shape, any_size)
+    if isinstance(x, Data) and (stored := (x.origin or x).shape) != ensemble.shape:  # a kept answer could hide it
+        _check_shape(ensemble, stored, any_size)
     known = isinstance(x, Data) and (x.in_memory or bool(x.paths)) and x.repeats()  # others may differ each time
     same = known and cache and ensemble.run is not None and versions(ensemble.nets) == ensemble._as_loaded
     path = _cache_path(ensemble, x) if same else None
     if path is not None and (kept := _kept(path)) is not None:
         return kept
-    with side_by_side(len(ensemble.nets), ensemble.device) as each:
-        found = (_scores_of(ensemble, b, any_size) for b in in_batches(x, batch_size, ensemble.inputs.shape))
+    features = ensemble.trunk is not None and isinstance(x, Data)
+    if ensemble.trunk is not None and isinstance(x, Data):
+        x = with_features(ensemble.trunk, x, cache=cache)
+    # A trunk has all cores to itself, and its heads are done in no time; whole networks have a core each.
+    together = nullcontext(_one_by_one) if ensemble.trunk is not None else side_by_side(len(ensemble), ensemble.device)
+    with together as each:
+        found = (_scores_of(ensemble, b, any_size, features) for b in in_batches(x, batch_size, ensemble.shape))
         parts = [torch.stack(each(scores_of, ensemble.nets)) for scores_of in found]
     if not parts:
         raise ArgumentError("x", "x is empty: there is nothing to predict")
@@ -79,6 +86,10 @@ def _bits(t: Tensor) -> int:
     return int(whole.view(WHOLE[whole.element_size()]).sum())
 
 
+def _one_by_one(scores_of: Callable[[nn.Module], Tensor], nets: Iterable[nn.Module]) -> list[Tensor]:
+    return [scores_of(net) for net in nets]
+
+
 def _outputs(nets: Iterable[nn.Module], x: Tensor) -> list[Tensor]:
     with torch.inference_mode():
         return [net(x) for net in nets]
@@ -99,18 +110,29 @@ def _cache_path(ensemble: Ensemble, data: Data) -> Path:
     """A file named after all that decides the outputs: another set, other weights or another head never meet it."""
     assert ensemble.run is not None
     method = ensemble.method.head.config()
-    parts = {"weights": ensemble.weights, "head": method, "inputs": ensemble.inputs.to_json()}
+    parts: dict[str, object] = {"weights": ensemble.weights, "head": method, "inputs": ensemble.inputs.to_json()}
+    if ensemble.trunk is not None:
+        parts["trunk"] = ensemble.trunk.digest
     made_by = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
     return ensemble.run.folder / "predictions" / f"{data.fingerprint()}-{made_by}.safetensors"
 
 
 def _check_shape(ensemble: Ensemble, shape: tuple[int, ...], any_size: bool) -> None:
-    config = ensemble.config
-    check_shape(shape, ensemble.inputs.shape, any_size, None if config is None else config.network.name)
+    config, trunk = ensemble.config, ensemble.trunk
+    if trunk is not None and len(shape) == len(ensemble.shape) == 3 and trunk.preprocessing.size is not None:
+        return  # it resizes images
+    check_shape(shape, ensemble.shape, any_size, None if config is None or trunk is not None else config.network.name)
 
 
-def _scores_of(ensemble: Ensemble, batch: Tensor, any_size: bool) -> Callable[[nn.Module], Tensor]:
-    """What gives one member's scores of a batch (B, ...), on the CPU."""
+def _scores_of(ensemble: Ensemble, batch: Tensor, any_size: bool, features: bool) -> Callable[[nn.Module], Tensor]:
+    """What gives one member's scores of a batch (B, ...), on the CPU. The trunk runs here, once.
+
+    features: whether the batch has been through it.
+    """
+    if ensemble.trunk is not None and not features:
+        if (stored := tuple(batch.shape[1:])) != ensemble.shape:
+            _check_shape(ensemble, stored, any_size)
+        batch = ensemble.trunk.features(batch)
     shape, inputs, head = tuple(batch.shape[1:]), ensemble.inputs, ensemble.method.head
     if shape != inputs.shape:
         _check_shape(ensemble, shape, any_size)

@@ -89,7 +89,7 @@ def sets_of(ensemble: Ensemble, data: Any, ood: Mapping[str, Any], seen: str = "
     given = as_data_of(data, ensemble.classes)
     if given.labels.ndim != 1 or given.labels.is_floating_point():
         raise ValueError(f"{given.name!r} must have class labels, one per sample, to be evaluated on")
-    shape, classes = ensemble.inputs.shape, ensemble.classes
+    shape, classes = ensemble.shape, ensemble.classes
     labels = torch.where((given.labels >= 0) & (given.labels < len(classes)), given.labels, UNKNOWN)
     given = conform_to(replace(given, labels=labels, classes=classes), shape)
     strange = labels < 0

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from credro._names import ArgumentError, did_you_mean
+from credro.nets.efficientnet import EfficientNetLite0
 from credro.nets.resnet import BasicBlock, Bottleneck, ResNet
 from credro.nets.small import CNN, MLP
 from credro.nets.table import TableNet
@@ -30,6 +31,9 @@ NETS: dict[str, Callable[..., nn.Module]] = {
     "resnet34": partial(_imagenet, BasicBlock, (3, 4, 6, 3)),
     "resnet50": partial(_imagenet, Bottleneck, (3, 4, 6, 3)),
     "wrn28-4": partial(WideResNet, 28, 4),
+    "efficientnet-lite0": EfficientNetLite0,
+    "mlp-256": partial(MLP, hidden=(256,)),
+    "linear": partial(MLP, hidden=()),
 }
 """Name: what builds the network, given ``classes`` and ``shape``."""
 

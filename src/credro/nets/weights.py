@@ -43,6 +43,8 @@ def load_weights(net: nn.Module, path: str | Path, *, strict: bool = True) -> Lo
     """
     own = net.state_dict()
     given = _without_prefix(read_weights(path), own)
+    if rename := getattr(net, "from_published", None):  # a network whose published names are not ours
+        given = rename(given)
     shapes = {key: (tuple(given[key].shape), tuple(own[key].shape)) for key in given if key in own}
     name = find_head(net)
     replaced = {

@@ -70,7 +70,8 @@ def estimate(job: Job, executor: str, workers: int, finished: int = 0) -> Estima
         first = len(todo) - len(wait) if wait else 0
         rounds = first + math.ceil((len(todo) - first) / max(1, workers))
         seconds = START + CROWDED * seconds * rounds / len(todo)
-    return Estimate(seconds, len(todo), job.recipe.epochs, steps, bool(job.recipe.early_stop))
+    taken = math.ceil(steps / job.recipe.accumulate)
+    return Estimate(seconds, len(todo), job.recipe.epochs, taken, bool(job.recipe.early_stop))
 
 
 def timed(steps: Callable[[int], None]) -> float:

@@ -25,6 +25,7 @@ from credro.training.feed import layout
 from credro.training.job import Job, TrainingError
 from credro.training.loop import Progress, Report, train_member
 from credro.training.memory import keep_memory
+from credro.training.recipe import FUNCTIONS
 from credro.training.stacked import stack_is_over, train_stacked, why_not_stacked
 from credro.training.threads import threads
 
@@ -52,13 +53,22 @@ def choose(job: Job, executor: str, workers: int) -> str:
     convolutions. Otherwise processes, if there is more than one worker and what they need can be sent to them.
     """
     one_of("executor", executor, EXECUTORS)
-    if executor == "stacked" and (reason := why_not_stacked(job)):
+    if executor == "stacked" and (reason := why_one_by_one(job)):
         raise ValueError(f"executor='stacked' cannot train this run: {reason}")
     if executor != "auto":
         return executor
     if job.members > 1 and _stacks_well(job):
         return "stacked" if job.members > 2 else "sequential"  # two gain nothing, and processes take long to start
     return "processes" if wants_processes(job, workers) and why_not_sent(job) is None else "sequential"
+
+
+def why_one_by_one(job: Job) -> str | None:
+    """Why the members of ``job`` cannot be trained at once, by what the recipe asks or the network is; or None."""
+    if job.recipe.accumulate > 1:
+        return f"accumulate={job.recipe.accumulate} is for members trained one by one"
+    if callable(job.recipe.optimizer):
+        return "an optimizer of your own may not keep the members of a stack apart"
+    return why_not_stacked(job)
 
 
 def wants_processes(job: Job, workers: int) -> bool:
@@ -68,7 +78,7 @@ def wants_processes(job: Job, workers: int) -> bool:
 
 def _stacks_well(job: Job) -> bool:
     """Whether the network can be stacked, and is one that gains by it: small, and without convolutions."""
-    if why_not_stacked(job) is not None:
+    if why_one_by_one(job) is not None:
         return False
     net = job.network(0)
     plain = not any(isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d) for m in net.modules())
@@ -89,6 +99,7 @@ def own_threads(job: Job, executor: str, workers: int) -> int:
 def why_not_sent(job: Job) -> str | None:
     """Why ``job`` cannot be sent to another process, or None."""
     parts: dict[str, Any] = {"make_net": job.make_net, "the loss": job.own_loss, "the method": job.method}
+    parts |= {name: getattr(job.recipe, name) for name in FUNCTIONS}
     parts |= {"the data": job.data.samples, "held_out": job.held_out and job.held_out.samples}
     for name, part in parts.items():
         try:

@@ -15,6 +15,7 @@ from credro._records import Record
 from credro.data.augment import AUGMENTATIONS, normalise
 from credro.data.base import Data
 from credro.data.stats import channel_stats
+from credro.training.balance import balanced_order
 from credro.training.recipe import Recipe
 from credro.training.streams import generator
 
@@ -96,7 +97,7 @@ class Feed:
     def __init__(self, data: Data, inputs: Inputs, recipe: Recipe, device: torch.device, member: int) -> None:
         """Samples held in memory are moved to the device once."""
         self.data, self.inputs, self.recipe, self.device, self.member = data, inputs, recipe, device, member
-        self.augment = AUGMENTATIONS[recipe.augment]
+        self.augment = recipe.augment if callable(recipe.augment) else AUGMENTATIONS[recipe.augment]
         self.slices = batches(len(data), recipe.batch_size)
         self.labels = data.labels.to(device)
         self.samples = data.samples.to(device) if isinstance(data.samples, Tensor) else None
@@ -106,8 +107,11 @@ class Feed:
         return len(self.slices)
 
     def order(self, epoch: int) -> Tensor:
-        """The order (N,) of the samples in this epoch."""
-        return torch.randperm(len(self.data), generator=generator(self.recipe.seed, self.member, "order", epoch))
+        """The order (N,) of the samples in this epoch; with a balanced sampler some occur often and others not."""
+        draws = generator(self.recipe.seed, self.member, "order", epoch)
+        if self.recipe.sampler == "balanced":
+            return balanced_order(self.data.labels, draws)
+        return torch.randperm(len(self.data), generator=draws)
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Pairs of network input (B, *shape) and target (B, ...)."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from credro._names import Argument, ArgumentError, Message
-from credro.data.augment import AUGMENTATIONS
 from credro.data.base import Data
 from credro.members import Member, PerSampleLoss, per_sample_loss
 from credro.methods import Method
 from credro.nets import make_under_seed
+from credro.training.balance import class_weights, weighted
 from credro.training.feed import Inputs, layout
+from credro.training.own import check_functions
 from credro.training.recipe import Recipe
 from credro.training.run import Run
 from credro.training.sound import unsound
@@ -49,10 +51,13 @@ class Job:
     own_loss: PerSampleLoss | None = None
     checkpoint_seconds: float = 10.0  # at least this long between two checkpoints of a member
 
-    @property
+    @cached_property
     def loss(self) -> PerSampleLoss:
-        """The per-sample loss."""
-        return self.own_loss or per_sample_loss(self.recipe.loss)
+        """The per-sample loss, times the weight of the sample's class where the recipe has class weights."""
+        loss = self.own_loss or per_sample_loss(self.recipe.loss)
+        if self.recipe.class_weight is None:
+            return loss
+        return weighted(loss, class_weights(self.recipe.class_weight, self.data, self.classes).to(self.device))
 
     @property
     def classifies(self) -> bool:
@@ -133,13 +138,11 @@ def check_job(job: Job) -> Job:
     """Everything that can be known to fail, before any work is done. Gives the job in a layout its network takes."""
     if job.members < 1:
         raise ValueError(f"members must be at least 1, got {job.members}")
-    if job.recipe.augment not in AUGMENTATIONS:
-        raise ValueError(f"augment must be one of {', '.join(AUGMENTATIONS)}, got {job.recipe.augment!r}")
-    if job.recipe.augment != "none" and len(job.data.shape) != 3:
-        raise ValueError(
-            f"augment={job.recipe.augment!r} needs images (C, H, W), the samples have shape {job.data.shape}"
-        )
     check_data(job.data, job.classes, "train_set")
+    for name, usual in (("class_weight", None), ("sampler", "shuffle")):
+        if not job.classifies and (given := getattr(job.recipe, name)) != usual:
+            raise ArgumentError(name, f"{name} must be {usual!r} of a regression, which has no classes, got {given!r}")
+    check_functions(job)
     if job.held_out is not None:
         check_data(job.held_out, job.classes, "held_out")
         if job.held_out.shape != job.data.shape:
@@ -179,6 +182,8 @@ def doubts(job: Job) -> list[str]:
     if job.classifies and labels.ndim == 1 and len(set(labels.tolist())) == 1:
         only = job.data.classes[int(labels[0])] if job.data.classes else int(labels[0])
         said.append(f"all {len(labels):,} samples of train_set have class {only}: there is nothing to tell apart.")
+    if job.recipe.class_weight is not None and job.recipe.sampler == "balanced":
+        said.append("class_weight and sampler='balanced' both make up for rare classes: together, twice.")
     _, _, output = _forward(job)
     if job.classifies and job.classes > 1 and bool((output >= 0).all() and ((output.sum(-1) - 1).abs() < 1e-4).all()):
         said.append(

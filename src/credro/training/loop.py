@@ -20,7 +20,7 @@ from credro.training.feed import Feed
 from credro.training.files import read_tensors, remove_parts, write_json, write_tensors
 from credro.training.job import Job, TrainingError
 from credro.training.losses import SMALLER_STEPS, Losses, NonFiniteLoss, at_fault
-from credro.training.recipe import Recipe, learning_rate, make_optimizer, plateau_reductions
+from credro.training.recipe import Recipe, learning_rate, make_optimizer, plateau_reductions, set_rate
 from credro.training.records import Epoch, Lowest, MemberRecord
 from credro.training.run import History
 from credro.training.sound import unsound
@@ -130,30 +130,38 @@ class Trainer:
         draws, head = job.draws(self.i, self.epoch), self.member.head
         reductions = self._reductions()
         per_sample, samples = job.loss, len(job.data)
-        parameters = list(net.parameters())
+        parameters, rate = list(net.parameters()), recipe.lr
         train_mode(net)
         for b, (x, target) in enumerate(self.feed.epoch(self.epoch)):
             if not alive():
                 return None
-            rate = learning_rate(recipe, self.epoch + b / len(self.feed), reductions)
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
+            place = b % recipe.accumulate  # among the batches of one step
+            together = min(recipe.accumulate, len(self.feed) - b + place)
+            if place == 0:
+                rate = learning_rate(recipe, self.epoch + b / len(self.feed), reductions)
+                set_rate(self.optimizer, recipe, rate)
             with precision(recipe, job.device):
                 output = self.forward(x)
                 loss = self.member.loss(output, target, per_sample, draws)
                 penalty = head.penalty(net, samples)
                 if penalty is not None:
                     loss = loss + penalty
-            self.optimizer.zero_grad(set_to_none=True)
-            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-            if recipe.clip:
-                self.scaler.unscale_(self.optimizer)
-                torch.nn.utils.clip_grad_norm_(parameters, recipe.clip)
-            self.scaler.step(self.optimizer)
-            self.scaler.update()
+            if place == 0:
+                self.optimizer.zero_grad(set_to_none=True)
+            self.scaler.scale(loss / together if together > 1 else loss).backward()  # type: ignore[no-untyped-call]
+            if place == together - 1:
+                self._step(parameters)
             losses.add(loss, right_answers(job, output, target).sum(), len(x), rate)
         losses.look()
         return losses
+
+    def _step(self, parameters: list[nn.Parameter]) -> None:
+        """One step by the gradients at hand."""
+        if self.job.recipe.clip:
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(parameters, self.job.recipe.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
 
     def _reductions(self) -> int:
         if self.job.recipe.schedule != "plateau":

@@ -42,11 +42,12 @@ def planned(
     """The recipe for ``data``: the one given, or one that suits it, with ``changes``.
 
     early_stop: None stops early where no recipe is given and the data is somebody's own, and else as the recipe says: a
-    published set has a test set of its own, and the comparisons on it train to the end. Without ``held_out`` a part of
+    published set has a test set of its own, and the comparisons on it train to the end. So do heads on a trunk's
+    features, which were better for it (docs/trunks.md). Without ``held_out`` a part of
     the data is set aside to stop by.
     """
     changes, seed = dict(changes or {}), int((changes or {}).get("seed", recipe.seed if recipe else 0))
-    own = data.spec is None or data.spec.source not in READERS
+    own = (data.spec is None or data.spec.source not in READERS) and data.origin is None
     asked = bool(changes["early_stop"]) if "early_stop" in changes else early_stop
     stops = (bool(recipe.early_stop) if recipe is not None else own) if asked is None else asked
     train, notes = data, []

@@ -5,19 +5,24 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from credro._names import ArgumentError, did_you_mean, one_of
+from credro._names import ArgumentError, UnknownName, did_you_mean, one_of
 from credro._records import Record, check_types
 
 OPTIMIZERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
 PRECISIONS = ("fp32", "bf16", "fp16")
 WATCHED = ("loss", "calibrated")
+SAMPLERS = ("shuffle", "balanced")
+FUNCTIONS = ("optimizer", "schedule", "augment")
+"""Fields that may also be a function of the user's own."""
+FUNCTION = "function "
+"""What a record of such a field begins with; the function's qualified name follows."""
 ALIASES = {"optimiser": "optimizer"}
 """Other spellings of fields, understood wherever a field is named."""
 
@@ -28,12 +33,15 @@ class Recipe(Record):
 
     epochs: int = 20
     batch_size: int = 128  # samples; the last batch of an epoch may be smaller
-    optimizer: str = "sgd"  # sgd, adam or adamw; "optimiser" is understood as well
+    accumulate: int = 1  # batches whose mean loss makes one step of the optimizer
+    sampler: str = "shuffle"  # or "balanced": every class equally often in an epoch, drawn with replacement
+    class_weight: str | dict[str, float] | None = field(default=None, hash=False)  # "balanced", or by name or number
+    optimizer: str | Any = "sgd"  # sgd, adam, adamw, or a function (parameters) -> torch.optim.Optimizer
     lr: float = 0.1  # highest learning rate
     momentum: float = 0.9  # sgd only
     nesterov: bool = False  # sgd only
     weight_decay: float = 5e-4
-    schedule: str = "cosine"  # constant, cosine, step or plateau
+    schedule: str | Any = "cosine"  # constant, cosine, step, plateau, or a function (progress in [0, 1]) -> factor
     per_step: bool = True  # whether the schedule moves with every batch or, as in the paper, with every epoch
     warmup: float = 0.0  # epochs of linear rise to lr
     warmup_lr: float = 0.0  # where the rise starts
@@ -43,7 +51,7 @@ class Recipe(Record):
     patience: int = 3  # epochs without a better held-out loss before plateau reduces
     early_stop: int = 0  # epochs without a better held-out loss before a member stops, at its best weights; 0: never
     early_stop_by: str = "loss"  # or "calibrated": the held-out loss at its best temperature, which fit then sets
-    augment: str = "none"  # a name in credro.data.AUGMENTATIONS
+    augment: str | Any = "none"  # a name in credro.data.AUGMENTATIONS, or a function (batch, generator) -> batch
     loss: str = "cross_entropy"  # a name in credro.members.LOSSES
     precision: str = "fp32"  # fp32, bf16, or fp16 with loss scaling
     clip: float = 0.0  # largest gradient norm; 0 does not clip
@@ -54,10 +62,13 @@ class Recipe(Record):
     def __post_init__(self) -> None:
         """Check every field, in the user's words."""
         object.__setattr__(self, "milestones", tuple(self.milestones))
-        choices = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES, "precision": PRECISIONS, "early_stop_by": WATCHED}
+        choices = {"precision": PRECISIONS, "early_stop_by": WATCHED, "sampler": SAMPLERS}
         for name, allowed in choices.items():
             one_of(name, getattr(self, name), allowed)
-        for name in ("epochs", "batch_size", "patience"):
+        for name, allowed in {"optimizer": OPTIMIZERS, "schedule": SCHEDULES, "augment": ()}.items():
+            _check_name_or_function(name, getattr(self, name), allowed)
+        object.__setattr__(self, "class_weight", _weights_by_text(self.class_weight))
+        for name in ("epochs", "batch_size", "accumulate", "patience"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ArgumentError(name, f"{name} must be a whole number of at least 1, got {value!r}")
@@ -87,8 +98,16 @@ class Recipe(Record):
         """The same recipe with some fields changed."""
         return replace(self, **spelled(changes))
 
+    def recorded(self) -> Recipe:
+        """The recipe as a run keeps it: functions by their qualified names."""
+        return self.with_(**{name: _recorded(getattr(self, name)) for name in FUNCTIONS})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; functions by their qualified names."""
+        return Record.to_json(self.recorded())
+
     @property
-    def optimiser(self) -> str:
+    def optimiser(self) -> str | Any:
         """The optimizer, by its other spelling."""
         return self.optimizer
 
@@ -121,6 +140,43 @@ def _forgiving(init: Callable[..., None]) -> Callable[..., None]:
 Recipe.__init__ = _forgiving(Recipe.__init__)  # type: ignore[method-assign]
 
 
+def _check_name_or_function(field: str, given: Any, allowed: tuple[str, ...]) -> None:
+    """allowed: the names; none: those are known elsewhere. The record of a function is let through, to be read."""
+    if not isinstance(given, str) and not callable(given):
+        raise ArgumentError(field, f"{field} must be a name or a function, got {given!r}")
+    if isinstance(given, str) and allowed and not given.startswith(FUNCTION):
+        one_of(field, given, allowed)
+
+
+def _weights_by_text(given: Any) -> Any:
+    """Class weights with keys as JSON has them, in order, so that equal ones are written equally."""
+    if not isinstance(given, Mapping):
+        if given not in (None, "balanced"):
+            raise UnknownName("class_weight", given, ["balanced"])
+        return given
+    weights = {str(k): given[k] for k in sorted(given, key=str)}
+    for key, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+            raise ArgumentError("class_weight", f"class_weight must be positive and finite, got {weight!r} of {key!r}")
+    if len(weights) < len(given):
+        raise ArgumentError("class_weight", f"class_weight names a class twice: {', '.join(map(repr, given))}")
+    return {key: float(weight) for key, weight in weights.items()}
+
+
+def _recorded(given: Any) -> str:
+    """A name as it is; a function as its module and qualified name, a partial one with what is filled in."""
+    return given if isinstance(given, str) else FUNCTION + name_of(given)
+
+
+def name_of(function: Any) -> str:
+    """``module.qualname`` of a function or class, or of the class of an object that is called like one."""
+    if isinstance(function, functools.partial):
+        filled = [*map(repr, function.args), *(f"{k}={v!r}" for k, v in sorted(function.keywords.items()))]
+        return f"{name_of(function.func)}({', '.join(filled)})"
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
 def learning_rate(recipe: Recipe, progress: float, reductions: int = 0) -> float:
     """Learning rate after ``progress`` epochs (a fraction when the schedule moves per step).
 
@@ -130,6 +186,8 @@ def learning_rate(recipe: Recipe, progress: float, reductions: int = 0) -> float
         progress = math.floor(progress)
     if progress < recipe.warmup:
         return recipe.warmup_lr + (recipe.lr - recipe.warmup_lr) * progress / recipe.warmup
+    if callable(recipe.schedule):
+        return recipe.lr * float(recipe.schedule(min(1.0, progress / recipe.epochs)))
     if recipe.schedule == "cosine":
         fraction = (progress - recipe.warmup) / max(1e-12, recipe.epochs - recipe.warmup)
         return recipe.final_lr + (recipe.lr - recipe.final_lr) * 0.5 * (1 + math.cos(math.pi * min(1.0, fraction)))
@@ -159,15 +217,20 @@ def plateau_reductions(losses: Iterable[float], patience: int) -> int:
 def make_optimizer(
     recipe: Recipe, parameters: Iterable[nn.Parameter], without_decay: Iterable[nn.Parameter] = ()
 ) -> torch.optim.Optimizer:
-    """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step.
+    """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step (``set_rate``).
 
-    without_decay: those of them that weight decay leaves alone.
+    without_decay: those of them that weight decay leaves alone; a function then gets two groups of parameters.
     """
     apart = {id(p) for p in without_decay}
     every = list(parameters)
     groups: list[dict[str, Any]] = [{"params": [p for p in every if id(p) not in apart]}]
     if apart:
         groups.append({"params": [p for p in every if id(p) in apart], "weight_decay": 0.0})
+    if callable(recipe.optimizer):
+        own: torch.optim.Optimizer = recipe.optimizer(groups if apart else every)
+        for group in own.param_groups:
+            group["initial_lr"] = float(group["lr"])
+        return own
     if recipe.optimizer == "sgd":
         return torch.optim.SGD(
             groups,
@@ -178,6 +241,12 @@ def make_optimizer(
         )
     kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
     return kind(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, rate: float) -> None:
+    """Set the learning rate; of a user's own optimizer each group's rate is scaled as the recipe's lr now is."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * (group["initial_lr"] / recipe.lr) if "initial_lr" in group else rate
 
 
 PRESETS: dict[str, Recipe] = {

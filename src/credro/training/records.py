@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from credro._records import Record
 from credro.data.spec import DataSpec
 from credro.methods import CHOICES, Method, method_of
+from credro.nets.trunk import TrunkRecord
 from credro.training.feed import Inputs
 from credro.training.recipe import Recipe
 
@@ -63,7 +64,8 @@ class RunConfig(Record):
     """All that a run was started with: enough to train it again, and to tell whether another run is the same.
 
     method: as ``Method.config`` wrote it. classes: their names; none for a regression. held_out: fingerprint of the
-    data that is watched. loss: its name. facts: anything else a user wants remembered.
+    data that is watched. loss: its name. facts: anything else a user wants remembered. trunk: what stands before the
+    members, which are then heads on its features.
     """
 
     method: dict[str, Any]
@@ -78,6 +80,7 @@ class RunConfig(Record):
     execution: Execution
     facts: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    trunk: TrunkRecord | None = None
     format: int = FORMAT
 
     def __post_init__(self) -> None:

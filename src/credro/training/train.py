@@ -17,6 +17,8 @@ from credro.data.base import Data
 from credro.members import PerSampleLoss
 from credro.methods import Method
 from credro.nets import make, make_gaussian, make_under_seed
+from credro.nets.trunk import TrunkRecord
+from credro.training.callbacks import check_callbacks, telling
 from credro.training.diagnostics import warnings_for
 from credro.training.estimate import estimate
 from credro.training.executors import (
@@ -32,6 +34,8 @@ from credro.training.executors import (
 from credro.training.feed import Inputs
 from credro.training.files import read_facts
 from credro.training.job import Job, MakeNet, check_job, count_classes, doubts, method_for
+from credro.training.loop import Progress
+from credro.training.own import check_names
 from credro.training.progress import Display
 from credro.training.recipe import PRESETS, Recipe
 from credro.training.records import DataRecord, Execution, Network, RunConfig
@@ -107,13 +111,18 @@ def train(
     facts: dict[str, Any] | None = None,
     reuse: Iterable[str | Path] = (),
     notes: Sequence[str] = (),
+    callbacks: Sequence[Any] = (),
+    trunk: TrunkRecord | None = None,
 ) -> Run:
     """Train what is not yet trained of the run in ``out``; see ``credro.fit`` for the arguments.
 
     facts: anything else the run should remember, such as where its data came from. reuse: folders of other runs,
     whose members are taken where they are equal to one that this run needs. notes: what to say first.
+    callbacks: functions of a ``MemberEpoch``, or objects such as ``credro.training.callbacks.Callback``.
+    trunk: what computed the features that ``data`` holds.
     """
     check_recipe(recipe)
+    check_callbacks(callbacks)
     run, where = Run(out), pick_device(device)
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
@@ -148,7 +157,7 @@ def train(
         config = RunConfig(
             method=method.config(),
             members=members,
-            recipe=job.recipe,
+            recipe=job.recipe.recorded(),
             network=network,
             classes=data.classes or tuple(str(i) for i in range(classes)),
             inputs=inputs,
@@ -157,6 +166,7 @@ def train(
             loss=getattr(loss, "__qualname__", str(loss)) if loss else recipe.loss,
             execution=Execution(chosen, job.threads),
             facts=facts or {},
+            trunk=trunk,
             versions={"torch": torch.__version__, "python": platform.python_version()},
         )
         run.start(config)
@@ -168,7 +178,15 @@ def train(
         if progress != "none" and due:
             expected = estimate(job, chosen, min(workers, members), finished)
         alone = due and executor == "auto" and chosen == "sequential" and wants_processes(job, workers)
-        with Display(members, recipe.epochs, finished, progress) as display:
+        with (
+            Display(members, recipe.epochs, finished, progress) as display,
+            telling(callbacks if due else (), run, config, finished) as told,
+        ):
+
+            def report(progress: Progress) -> None:
+                display(progress)
+                told.epoch(progress)
+
             for note in notes if due else ():
                 display.say(note)
             if expected is not None and expected.seconds >= WORTH_SAYING:
@@ -176,27 +194,28 @@ def train(
             if alone and (reason := why_not_sent(job)):
                 display.say(f"note: one member after another, since {reason}")
             if chosen == "stacked":
-                run_stacked(job, display)
+                run_stacked(job, report)
             elif chosen == "processes":
                 try:
-                    run_processes(job, display, min(workers, members))
+                    run_processes(job, report, min(workers, members))
                 except NoWorkers as error:
                     if executor != "auto":
                         raise
                     warnings.warn(f"{error}. Training one member after another", stacklevel=3)
-                    run_sequential(job, display)  # with as many threads each, so to the same weights
+                    run_sequential(job, report)  # with as many threads each, so to the same weights
             else:
-                run_sequential(job, display)
+                run_sequential(job, report)
     for diagnosis in warnings_for(run.records()):
         warnings.warn(diagnosis.text, FitWarning, stacklevel=3)
     return run
 
 
 def check_recipe(recipe: Any) -> None:
-    """Raise unless ``recipe`` is one."""
+    """Raise unless ``recipe`` is one, with functions and not merely their names."""
     if not isinstance(recipe, Recipe):
         known = f": credro.PRESETS[{recipe!r}]" if isinstance(recipe, str) and recipe in PRESETS else ""
         raise TypeError(f"recipe must be a credro.Recipe, got {type(recipe).__name__}{known}")
+    check_names(recipe)
 
 
 def _epochs_done(job: Job, i: int) -> int:

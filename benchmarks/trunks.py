@@ -1,0 +1,93 @@
+"""Few photographs: from scratch against heads on a frozen trunk, and what inference of M heads costs.
+
+``python -m benchmarks trunks --root DIR [--runs 3]``. 1,250 images of CIFAR-10 (``cifar-10-batches-py`` in DIR), tested
+on 1,000 others and, where DIR has them, against Places365, SVHN and blurred images. Needs ``credro[trunks]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from statistics import mean, stdev
+from typing import Any
+
+import torch
+
+from credro.data import Data, DataNotFound, corrupt_data, limit, load
+from credro.ensemble import fit
+from credro.evaluation import evaluate
+from credro.nets.trunks import on
+from credro.training.recipe import Recipe
+
+TRAIN, TEST = 1250, 1000
+
+
+def some(name: str, split: str, count: int, root: str) -> Data:
+    data = load(name, split=split, root=root)
+    return data.subset(limit(len(data), count, 0))
+
+
+def photographs(root: str, runs: int) -> None:
+    train, test = some("cifar10", "train", TRAIN, root), some("cifar10", "test", TEST, root)
+    ood = {"blur": corrupt_data(test, "defocus_blur", 5, seed=0)}
+    for title, name in (("Places365", "places365"), ("SVHN", "svhn")):
+        try:
+            ood[title] = some(name, "test", TEST, root)
+        except DataNotFound:
+            print(f"{title}: not in {root}, left out")
+    trunk = on("efficientnet-lite0").trunk
+    print(f"| members | method | accuracy | {' | '.join(f'AUROC {n}' for n in ood)} | seconds |")
+    ways: dict[str, Callable[[], Any]] = {"from scratch, resnet8": lambda: "resnet8"}
+    ways["heads on efficientnet-lite0"] = lambda: on(trunk)
+    for title, net in ways.items():
+        found: dict[str, list[list[float]]] = {}
+        for run in range(runs):
+            begin = time.perf_counter()
+            part = train.subset(limit(len(train), len(train), run))  # another order, so other members
+            made = net()
+            ens = fit(made, part, early_stop=True if isinstance(made, str) else None, progress="none")
+            seconds = time.perf_counter() - begin
+            for result in evaluate(ens, test, ood).results:
+                row = [100 * result.accuracy, *(100 * result.ood[n].auroc for n in ood), seconds]
+                found.setdefault(result.label, []).append(row)
+        for label, rows in found.items():
+            columns = [f"{mean(c):.1f} ± {stdev(c) if runs > 1 else 0:.1f}" for c in zip(*rows, strict=True)]
+            print(f"| {title} | {label} | {' | '.join(columns)} |", flush=True)
+
+
+def inference(members: int = 20, count: int = 256, rounds: int = 5) -> None:
+    """The trunk alone and the trunk with its heads, in turns: the best of several."""
+    images = torch.randint(0, 256, (count, 3, 128, 128), dtype=torch.uint8)
+    chain = on("efficientnet-lite0")
+    data = (images[:64], torch.arange(64) % 10)
+    ens = fit(chain, data, members=members, recipe=Recipe(epochs=1), progress="none")
+    alone, whole = [], []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        for part in torch.split(images, 64):
+            chain.trunk.features(part)
+        alone.append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        ens.scores(images, batch_size=64)
+        whole.append(time.perf_counter() - begin)
+    print(f"{members} heads with their trunk over the trunk alone: {min(whole) / min(alone):.2f} "
+          f"({1000 * min(alone) / count:.2f} ms an image for the trunk)")  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks trunks")
+    parser.add_argument("--root", default="data")
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args(arguments or [])
+    warnings.simplefilter("ignore")
+    inference()
+    try:
+        photographs(given.root, given.runs)
+    except DataNotFound as error:
+        print(f"photographs: left out, {str(error).splitlines()[0]}")
+
+
+if __name__ == "__main__":
+    main()

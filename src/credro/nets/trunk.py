@@ -1,0 +1,158 @@
+"""Trunks: any frozen backbone in front of the members, which are then small heads on its features.
+
+``credro.fit(credro.on("efficientnet-lite0"), data)`` computes the features of all samples once and trains M heads
+on them; at prediction the trunk runs once and the heads follow. A trunk is any module that gives features (B, F), a map
+(B, F, H, W), which is pooled, or an output of the transformers library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from credro._names import ArgumentError, one_of
+from credro._records import Record
+from credro.data.conform import fit_images
+
+POOLS = ("auto", "mean", "cls", "pooler_output")
+"""How what a backbone gives becomes one row of features: "auto" takes the mean of a map, and of an output of the
+transformers library its ``pooler_output`` where there is one, else the mean of the tokens."""
+AT_ONCE = 64
+"""Samples that go through a trunk together."""
+HEADS = {"mlp": "mlp-256", "linear": "linear"}
+"""Names of heads, and the networks of credro's own that they are."""
+
+
+@dataclass(frozen=True)
+class Preprocessing(Record):
+    """What samples go through before the trunk: it belongs to the trunk, and is kept with the run.
+
+    size: (height, width) that images are resized to; None leaves them as they are. mean, std: a number per channel, of
+    images in [0, 1]; empty: images are scaled to [0, 1] and no more.
+    """
+
+    size: tuple[int, int] | None = None
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if len(self.mean) != len(self.std) or any(not s > 0 for s in self.std):
+            raise ArgumentError("std", f"std must be as many positive numbers as mean, got {self.mean} and {self.std}")
+        if self.size is not None and min(self.size) < 1:
+            raise ArgumentError("size", f"size must be (height, width), both positive, got {self.size}")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Stored samples (B, ...) to what the backbone takes; grey images get as many channels as ``mean`` has."""
+        if x.ndim == 4:
+            x = fit_images(x, (len(self.mean) or x.shape[1], *(self.size or x.shape[-2:])))
+        if x.dtype == torch.uint8:
+            x = x.float() / 255
+        if self.mean:
+            at = (len(self.mean), *[1] * (x.ndim - 2))
+            x = (x - x.new_tensor(self.mean).view(at)) / x.new_tensor(self.std).view(at)
+        return x
+
+
+@dataclass(frozen=True)
+class TrunkRecord(Record):
+    """What a run keeps of its trunk. address: the name or path it came from; empty for a module of the user's own.
+
+    digest: of its weights, preprocessing and pooling. features: F. shape: of the samples, as they are stored.
+    """
+
+    address: str
+    digest: str
+    features: int
+    shape: tuple[int, ...]
+    preprocessing: Preprocessing
+    pool: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trunk:
+    """A frozen backbone and its preprocessing. address: where it can be opened again (``credro.nets.trunks``)."""
+
+    module: nn.Module
+    preprocessing: Preprocessing = Preprocessing()
+    pool: str = "auto"
+    address: str = ""
+    content: str = ""  # digest of what the module's state does not hold, such as an ONNX file
+
+    def __post_init__(self) -> None:
+        """It is only ever read."""
+        one_of("pool", self.pool, POOLS)
+        self.module.eval().requires_grad_(False)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that decides its features."""
+        found = hashlib.sha256(f"{self.content} {self.preprocessing.to_json()} {self.pool}".encode())
+        for name, t in sorted(self.module.state_dict().items()):
+            found.update(f"{name} {t.dtype} {tuple(t.shape)}".encode())
+            found.update(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data if t.numel() else b"")
+        return found.hexdigest()
+
+    def features(self, x: Tensor) -> Tensor:
+        """Stored samples (B, *shape) to features (B, F), float32, on the CPU; so many at a time as a cache likes."""
+        return torch.cat([self._features(part) for part in torch.split(x, AT_ONCE)])
+
+    @torch.inference_mode()
+    def _features(self, x: Tensor) -> Tensor:
+        first = next(self.module.parameters(), None)
+        given = self.preprocessing(x.to(first.device) if first is not None else x)
+        if given.ndim == 4:
+            given = given.contiguous(memory_format=torch.channels_last)
+        try:
+            output = self.module(given)
+        except RuntimeError as error:
+            raise ArgumentError(
+                "trunk", f"the trunk does not take samples of shape {tuple(given.shape[1:])}: {error}"
+            ) from error
+        return _pooled(output, self.pool, len(x)).float().cpu()
+
+    def record(self, shape: Sequence[int], features: int) -> TrunkRecord:
+        """What a run keeps. shape: of the samples."""
+        return TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
+
+
+@dataclass(frozen=True, eq=False)
+class OnTrunk:
+    """Members that are heads on one frozen trunk: what ``credro.on`` gives and ``credro.fit`` takes."""
+
+    trunk: Trunk
+    head: str | Callable[[int, int], nn.Module] = "mlp"
+
+    def network(self, features: int, classes: int) -> str | Callable[[], nn.Module]:
+        """What ``fit`` takes as a member's network."""
+        return HEADS[self.head] if isinstance(self.head, str) else partial(self.head, features, classes)
+
+
+def _pooled(output: Any, pool: str, samples: int) -> Tensor:
+    """Whatever a backbone gives to (B, F)."""
+    found: Any = output
+    if not isinstance(output, Tensor):
+        pooler, tokens = (getattr(output, name, None) for name in ("pooler_output", "last_hidden_state"))
+        if pool == "pooler_output" or (pool == "auto" and isinstance(pooler, Tensor)):
+            found = pooler
+        elif isinstance(tokens, Tensor):
+            found = tokens if tokens.ndim == 4 else tokens[:, 0] if pool == "cls" else tokens.mean(1)
+    elif pool == "cls" and output.ndim == 3:
+        found = output[:, 0]
+    elif output.ndim == 3:
+        found = output.mean(1)
+    if isinstance(found, Tensor) and found.ndim == 4:
+        found = found.mean((-2, -1)) if min(found.shape[-2:]) > 1 or found.shape[-1] > 1 else found.flatten(1)
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != samples:
+        got = tuple(found.shape) if isinstance(found, Tensor) else type(output).__name__
+        raise ArgumentError(
+            "trunk", f"the trunk must give features (B, F), a map (B, F, H, W) or tokens (B, T, F) with pool={pool!r}, "
+            f"got {got} for {samples} samples",
+        )  # fmt: skip
+    return found
