@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -61,3 +62,17 @@ def test_files_are_read_in_one_sitting() -> None:
     long = {p.relative_to(SOURCE).as_posix(): len(p.read_text().splitlines()) for p in SOURCE.rglob("*.py")}
     assert {name: lines for name, lines in long.items() if lines > 300 and name not in LONG} == {}
     assert all(long[name] > 300 for name in LONG), "no longer long: take them off the list"
+
+
+def test_the_places_of_the_newcomers_questions_are_there() -> None:
+    text = (ROOT / "docs" / "design.md").read_text().split("## Where do I ...")[1].split("\n## ")[0]
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == 10
+    for _, question, place, _ in rows:
+        named = re.findall(r"`([^`]+)`", place)
+        paths = [SOURCE / name for name in named if "/" in name]
+        assert paths, question
+        assert all(path.exists() for path in paths), place
+        for name in (n for n in named if "/" not in n):
+            inside = [p for path in paths for p in (path.rglob("*.py") if path.is_dir() else [path])]
+            assert any(name.split(".")[-1] in p.read_text() for p in inside), f"{name} is not in {place}"
