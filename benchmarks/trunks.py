@@ -66,11 +66,11 @@ def inference(members: int = 20, count: int = 256, rounds: int = 5) -> None:
     alone, whole = [], []
     for _ in range(rounds):
         begin = time.perf_counter()
-        for part in torch.split(images, 64):
+        for part in torch.split(images, 512):
             chain.trunk.features(part)
         alone.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        ens.scores(images, batch_size=64)
+        ens.scores(images)
         whole.append(time.perf_counter() - begin)
     print(f"{members} heads with their trunk over the trunk alone: {min(whole) / min(alone):.2f} "
           f"({1000 * min(alone) / count:.2f} ms an image for the trunk)")  # fmt: skip

@@ -18,7 +18,7 @@ from credro.data.base import Data
 from credro.nets.trunk import AT_ONCE, Trunk
 from credro.training.files import read_tensors, write_tensors
 
-BATCH = 8 * AT_ONCE
+BATCH = 32 * AT_ONCE
 EVERY = 5.0
 """Seconds between two words on how far it is."""
 
