@@ -196,3 +196,30 @@ def test_an_onnx_file_is_a_trunk(tmp_path):
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "trunk.onnx"
     )
     assert credro.on(tmp_path / "trunk.onnx").trunk.digest != before
+
+
+def test_a_folder_of_transformers_is_a_trunk(tmp_path, monkeypatch):
+    transformers = pytest.importorskip("transformers", reason="needs credro[transformers]")
+    monkeypatch.setenv("CREDRO_CACHE", str(tmp_path / "cache"))
+    torch.manual_seed(0)
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    model = transformers.ViTModel(transformers.ViTConfig(**small, image_size=32, patch_size=8)).eval()
+    folder = tmp_path / "vit"
+    model.save_pretrained(folder)
+    plain = {"size": {"height": 32, "width": 32}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    (folder / "preprocessor_config.json").write_text(json.dumps(plain))
+    x = torch.randint(0, 256, (60, 3, 40, 40), dtype=torch.uint8)
+    with torch.no_grad():
+        output = model(pixel_values=Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3)(x))
+    tokens = output.last_hidden_state
+    wanted = {"auto": output.pooler_output, "cls": tokens[:, 0], "mean": tokens.mean(1)}
+    for pool, expected in wanted.items():
+        assert torch.allclose(credro.on(folder, pool=pool).trunk.features(x), expected, atol=1e-5)
+    recipe = credro.Recipe(epochs=1)
+    ens = credro.fit(credro.on(folder), (x, torch.arange(60) % 3), members=2, recipe=recipe, out=tmp_path / "run")
+    assert torch.equal(credro.load(tmp_path / "run").predict(x).mean, ens.predict(x).mean)
+    ens.save(tmp_path / "whole", with_trunk=True)
+    (folder / "config.json").unlink()
+    assert torch.equal(credro.load(tmp_path / "whole").predict(x).mean, ens.predict(x).mean)
+    with pytest.raises(ValueError, match="folder with config"):
+        credro.load(tmp_path / "run")

@@ -42,7 +42,9 @@ def save_trunk(trunk: Trunk, folder: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(trunk.module.path, place / "model.onnx")
     elif source is not None and source.is_dir():
-        shutil.copytree(source, place, dirs_exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
+        for file in (f for f in source.iterdir() if f.is_file()):  # a run may lie in a folder below
+            shutil.copyfile(file, place / file.name)
     else:
         write_tensors(place / WEIGHTS, dict(trunk.module.state_dict()))
 
