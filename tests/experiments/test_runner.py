@@ -214,7 +214,7 @@ def test_wrong_names_are_refused(tmp_path):
     with pytest.raises(UnknownName, match="did you mean 'main'") as wrong:
         reproduce("mian", out=tmp_path)
     assert wrong.value.argument == "experiment"
-    with pytest.raises(ValueError, match="preset must be one of fashion, cpu, paper, demo, got 'gpu'"):
+    with pytest.raises(ValueError, match="preset must be one of fashion, features, cpu, paper, demo, got 'gpu'"):
         reproduce("main", "gpu", out=tmp_path)
     with pytest.raises(ValueError, match="runs must be at least 1, got 0"):
         reproduce("main", runs=0, out=tmp_path)

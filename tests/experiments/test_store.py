@@ -89,6 +89,7 @@ CHANGES = {
     "data": "digits", "net": "cnn", "recipe": TINY.recipe.with_(lr=0.04), "ood": TINY.ood[:1], "samples": 170,
     "held_out": 90, "test": 110, "reader": {"size": (8, 8)}, "corruptions": ("fog",), "severities": (1,),
     "corrupted": None, "size": (1, 14, 14), "weights": "w.pth", "groups": 0.5, "train_groups": (1,),
+    "trunk": "efficientnet-lite0", "trunk_size": (96, 96),
 }  # fmt: skip
 
 

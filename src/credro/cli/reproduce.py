@@ -12,7 +12,7 @@ from credro.cli.options import Device, Misuse, Root, at_least, check_device, one
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True, show_default=False)] = None,
-    preset: Annotated[str, typer.Option(metavar="NAME", help="fashion, cpu, paper or demo.")] = "fashion",
+    preset: Annotated[str, typer.Option(metavar="NAME", help="fashion, features, cpu, paper or demo.")] = "fashion",
     runs: Annotated[int | None, typer.Option(metavar="R", help="Repetitions; default: the paper's.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks and results go.")] = Path("runs/reproduce"),
     root: Root = None,
@@ -24,7 +24,7 @@ def reproduce(
 
     Networks are trained once for all experiments in DIR; what was interrupted goes on where it stopped.
     fashion: Fashion-MNIST and a small CNN, minutes. cpu: CIFAR-10 and ResNet-8, hours. paper: the paper's own setting.
-    demo: data that comes with the package.
+    features: CIFAR-10 through a frozen trunk. demo: data that comes with the package.
 
     \b
     Examples:

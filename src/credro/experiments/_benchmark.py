@@ -20,6 +20,8 @@ from credro.data.conform import conform
 from credro.data.noise import symmetric_noise
 from credro.data.splits import limit, split_groups
 from credro.nets import load_weights, make
+from credro.nets.trunk import OnTrunk
+from credro.nets.trunks import on
 from credro.training.files import digest_of
 from credro.training.job import MakeNet
 from credro.training.recipe import Recipe
@@ -80,7 +82,8 @@ class Benchmark:
     severities; corrupted: how many images of each (None: all), or the name of a published set of them.
     groups: divide by group instead (patient, hospital): the fraction of the groups that is trained on; train_groups:
     or which. size: what images are resized to as they are read. weights: a file below the data's root that the
-    networks start from.
+    networks start from. trunk: a frozen backbone (``credro.on``) in front of the members, which are then heads ``net``
+    on its features; ``trunk_size``: (height, width) of its images.
     """
 
     name: str
@@ -97,6 +100,8 @@ class Benchmark:
     corrupted: int | str | None = 1000
     size: tuple[int, int, int] | None = None
     weights: str = ""
+    trunk: str = ""
+    trunk_size: tuple[int, int] | None = None
     groups: float | None = None
     train_groups: tuple[int, ...] = ()
     members: int = 5
@@ -110,6 +115,11 @@ class Benchmark:
             whole = round(epochs * self.recipe.epochs) if isinstance(epochs, float) else epochs
             changes["recipe"] = self.recipe.with_(epochs=max(1, whole))
         return replace(self, **changes)
+
+    @property
+    def network_name(self) -> str:
+        """As a table's note writes it."""
+        return f"heads ({self.net}) on {self.trunk}" if self.trunk else self.net
 
     def trained_on(self) -> dict[str, Any]:
         """The fields that decide which networks are trained, but for their number and seed."""
@@ -145,6 +155,8 @@ class Benchmark:
         stored = {name: part.fingerprint() for name, part in parts.items() if part is not None}
         if self.weights and (weights := data_root(root) / self.weights).is_file():
             stored["weights"] = digest_of(weights)
+        if self.trunk:
+            stored["trunk"] = self._on_trunk().trunk.digest
         train, test = self._sized(train), self._sized(test)
         held_out = None if held_out is None else self._sized(held_out)
         keep: dict[tuple[Any, ...], Data] = {} if kept is None else kept
@@ -155,8 +167,13 @@ class Benchmark:
             ood[f"{name}-{severity}"] = OODSet(partial(self._corrupted, root, test, name, severity), made_of)
         return BenchmarkData(train, held_out, test, ood, stored)
 
-    def network(self, classes: int, shape: tuple[int, ...], root: str | Path | None = None) -> str | MakeNet:
-        """What ``fit`` takes: the network's name, or what builds it with the weights it starts from."""
+    def _on_trunk(self) -> OnTrunk:
+        return on(self.trunk, self.net, size=self.trunk_size)
+
+    def network(self, classes: int, shape: tuple[int, ...], root: str | Path | None = None) -> str | MakeNet | OnTrunk:
+        """What ``fit`` takes: a network's name, what builds it with the weights it starts from, or heads on a trunk."""
+        if self.trunk:
+            return self._on_trunk()
         if not self.weights:
             return self.net
         path = data_root(root) / self.weights

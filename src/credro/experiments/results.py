@@ -158,6 +158,6 @@ class Results:
         place = next(b for b in self.experiment.places(self.preset) if benchmark in (None, b.name))
         size = "all" if place.samples is None else f"{place.samples:,}"
         return (
-            f"{title(place.data)}, {size} training samples, {place.net}, {place.recipe.epochs} epochs, "
+            f"{title(place.data)}, {size} training samples, {place.network_name}, {place.recipe.epochs} epochs, "
             f"{self.runs} run{'s' if self.runs > 1 else ''}."
         )

@@ -18,6 +18,7 @@ from credro.experiments.benchmarks import (
     CPU,
     DEMO,
     FASHION,
+    FEATURES,
     HEART,
     NOISY,
 )
@@ -142,6 +143,7 @@ REGIMES = (
 """What depends on how well members fit and generalise. How well they do is told by the first claim's better method."""
 CORRUPTED = {
     "fashion": (FASHION.with_(ood=(), corruptions=CIFAR10_C.corruptions, corrupted=500),),
+    "features": (FEATURES.with_(ood=(), corruptions=CIFAR10_C.corruptions, corrupted=500),),
     "cpu": (CPU.with_(ood=(), corruptions=CIFAR10_C.corruptions, corrupted=500),),
     "demo": (DEMO.with_(ood=(), corruptions=CIFAR10_C.corruptions, severities=(1, 2, 3, 4, 5), corrupted=500),),
     "paper": (CIFAR10_C, CIFAR100_C),
