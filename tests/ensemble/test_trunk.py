@@ -97,6 +97,17 @@ def test_another_trunk_is_refused(tmp_path):
         trained(Backbone(1), tmp_path / "run")
 
 
+def test_a_trunk_that_was_changed_is_not_answered_from_what_was_kept(tmp_path):
+    module = Backbone()
+    ens = trained(module, tmp_path / "run")
+    before = ens.predict(TEST).mean
+    with torch.no_grad():
+        module.conv.weight.mul_(3)
+    after = ens.predict(TEST).mean
+    assert torch.allclose(after, ens.predict(TEST.samples).mean, atol=1e-6)
+    assert not torch.equal(before, after)
+
+
 def test_saved_with_its_trunk(tmp_path):
     ens = trained(Backbone(), tmp_path / "run")
     ens.save(tmp_path / "light")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -84,15 +84,22 @@ class Trunk:
     pool: str = "auto"
     address: str = ""
     content: str = ""  # digest of what the module's state does not hold, such as an ONNX file
+    _digest: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """It is only ever read."""
         one_of("pool", self.pool, POOLS)
         self.module.eval().requires_grad_(False)
 
-    @cached_property
+    @property
     def digest(self) -> str:
-        """Of all that decides its features."""
+        """Of all that decides its features. Computed anew when a weight was exchanged or written to."""
+        now = tuple((id(t), t._version) for t in self.module.state_dict(keep_vars=True).values())
+        if self._digest.get("of") != now:
+            self._digest.update(of=now, digest=self._computed())
+        return str(self._digest["digest"])
+
+    def _computed(self) -> str:
         found = hashlib.sha256(f"{self.content} {self.preprocessing.to_json()} {self.pool}".encode())
         for name, t in sorted(self.module.state_dict().items()):
             found.update(f"{name} {t.dtype} {tuple(t.shape)}".encode())
