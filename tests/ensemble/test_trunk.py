@@ -116,6 +116,9 @@ def test_saved_with_its_trunk(tmp_path):
     assert torch.equal(again.predict(TEST.samples).mean, ens.predict(TEST.samples).mean)
     with pytest.raises(ValueError, match="is not the one"):
         credro.load(tmp_path / "light", trunk=lambda: Backbone(5))
+    ens.without_run().save(tmp_path / "alone", with_trunk=True)
+    again = credro.load(tmp_path / "alone", trunk=lambda: Backbone(5))
+    assert torch.equal(again.predict(TEST.samples).mean, ens.predict(TEST.samples).mean)
 
 
 def test_it_is_resumed_and_calibrated(tmp_path):

@@ -367,9 +367,9 @@ class Ensemble:
         if self.run is None:
             parts = Parts(self.nets, self.method, self.inputs, self.classes, self.device)
             write_run(target, parts, self.kept or Kept())
-            return target
-        leave = shutil.ignore_patterns("predictions", "lock", "lock.owner", "*.part")
-        shutil.copytree(self.run.folder, target, ignore=leave, dirs_exist_ok=True)
+        else:
+            leave = shutil.ignore_patterns("predictions", "lock", "lock.owner", "*.part")
+            shutil.copytree(self.run.folder, target, ignore=leave, dirs_exist_ok=True)
         if with_trunk and self.trunk is not None:
             save_trunk(self.trunk, target)
         return target
