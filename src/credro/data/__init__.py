@@ -6,6 +6,7 @@ from credro.data.base import BadFile, Data, to_float
 from credro.data.conform import conform
 from credro.data.corruptions import CORRUPTIONS, corrupt, corrupt_data
 from credro.data.errors import BadFiles, DataError, DataNotFound, UnknownSplit
+from credro.data.fields import Field, Fields, pad
 from credro.data.load import candidates, data_root, load
 from credro.data.noise import symmetric_noise
 from credro.data.sources import SOURCES
@@ -14,6 +15,7 @@ from credro.data.stats import channel_stats
 
 __all__ = [
     "AUGMENTATIONS", "CORRUPTIONS", "SOURCES", "BadFile", "BadFiles", "Data", "DataError", "DataNotFound",
-    "UnknownSplit", "as_data", "candidates", "channel_stats", "conform", "corrupt", "corrupt_data", "data_root",
-    "limit", "load", "normalise", "split", "split_groups", "symmetric_noise", "to_float",
+    "Field", "Fields", "UnknownSplit", "as_data", "candidates", "channel_stats", "conform", "corrupt",
+    "corrupt_data", "data_root", "limit", "load", "normalise", "pad", "split", "split_groups", "symmetric_noise",
+    "to_float",
 ]  # fmt: skip

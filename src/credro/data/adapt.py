@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import (
-    BatchSampler,
     DataLoader,
     IterableDataset,
-    RandomSampler,
-    SequentialSampler,
-    SubsetRandomSampler,
     TensorDataset,
     default_collate,
 )
 
 from credro._names import ArgumentError
 from credro.data.base import Data
-from credro.data.classes import Classes, class_names, list_classes, number_labels, rename_labels
-
-
-@dataclass(frozen=True, eq=False)
-class _Collated:
-    """Samples of anybody's dataset, put together by its loader's collate function."""
-
-    dataset: Any
-    collate: Callable[[list[Any]], Any]
-
-    def __call__(self, i: Tensor) -> Tensor:
-        return torch.as_tensor(self.collate([self.dataset[n] for n in i.tolist()])[0])
+from credro.data.classes import Classes, class_names, list_classes
+from credro.data.datasets import LABEL_KEYS, Labelled, labels_of, part_of, reader_of
+from credro.data.fields import Fields, as_fields, is_several, listed, varying
 
 
 def as_data(source: Any, name: str = "own", classes: Classes | None = None, *, strict: bool = True) -> Data:
@@ -57,6 +44,10 @@ def as_data(source: Any, name: str = "own", classes: Classes | None = None, *, s
         return replace(source, labels=labels, classes=names)
     if isinstance(source, DataLoader):
         return _from_loader(source, name, classes, strict)
+    if isinstance(source, tuple) and len(source) == 2 and _has_fields(source[0]):
+        held, y = as_fields(source[0]), _label_values(source[1])
+        labels, names = _labelled(y, classes, strict)
+        return _checked(_with_fields(Data(name, held, labels, (), names, prepared=True, fields=held.described())))
     if isinstance(source, tuple) and len(source) == 2:
         x, y = as_tensor(source[0], "x"), _label_values(source[1])
         labels, names = _labelled(y, classes, strict)
@@ -85,7 +76,7 @@ def as_data_of(source: Any, classes: Sequence[str], name: str = "own", *, strict
 
 def _renamed(data: Data, classes: tuple[str, ...], strict: bool) -> Data:
     """``data`` in the numbers of ``classes``, by name; by number where none of the names is the same."""
-    labels = rename_labels(data.labels, data.classes, classes)
+    labels = renamelabels_of(data.labels, data.classes, classes)
     if not bool((labels >= 0).any()) and len(data.classes) == len(classes):
         there, known = (", ".join(names[:3]) for names in (data.classes, classes))
         others = f"its classes ({there}, ...) are not those that are known ({known}, ...)"
@@ -118,7 +109,7 @@ def _labelled(y: Tensor | list[str], classes: Classes | None, strict: bool) -> t
         y = y[:, 0] if y.ndim == 2 else y  # a column of class numbers
         if y.ndim != 1:
             raise ArgumentError("y", f"y must have one label per sample, got shape {tuple(y.shape)}")
-    labels, names = number_labels(y, classes)
+    labels, names = numberlabels_of(y, classes)
     if strict and len(bad := (labels < 0).nonzero()):
         first = y[int(bad[0])]
         _refuse(first.item() if isinstance(first, Tensor) else first, bad, names)
@@ -127,7 +118,7 @@ def _labelled(y: Tensor | list[str], classes: Classes | None, strict: bool) -> t
 
 def _from_loader(loader: DataLoader[Any], name: str, classes: Classes | None, strict: bool) -> Data:
     """The samples that a loader draws from; what of it is not used is said."""
-    part, dataset = _part(loader), loader.dataset
+    part, dataset = part_of(loader), loader.dataset
     if isinstance(dataset, Data) or (isinstance(dataset, TensorDataset) and len(dataset.tensors) == 2):
         whole = as_data(dataset if isinstance(dataset, Data) else tuple(dataset.tensors), name, classes, strict=strict)
     else:
@@ -153,17 +144,45 @@ def _from_dataset(
     if len(source) == 0:
         raise ArgumentError("data", f"data is empty: {type(source).__name__} has length 0")
     first = source[0]
+    if isinstance(first, Mapping):
+        keys = [key for key in LABEL_KEYS if key in first]
+        if len(keys) != 1:
+            raise ArgumentError(
+                "data",
+                f"items that are dicts must hold their label as one of {', '.join(LABEL_KEYS)}; item 0 has "
+                f"{', '.join(map(str, first))}: give pairs (dict, label)",
+            )
+        source = Labelled(source, keys[0])
+        first = source[0]
     if not isinstance(first, tuple | list) or len(first) != 2:
         raise TypeError(
             f"data must give pairs (sample, label); item 0 of {type(source).__name__} is a {type(first).__name__}"
         )
-    read, y = _Collated(source, collate), _labels(source)
-    own = tuple(map(str, getattr(source, "classes", ())))
+    own_names, y = getattr(source, "classes", ()), labels_of(source)
+    read = reader_of(source, collate)
+    own = tuple(map(str, own_names))
     if own and isinstance(y, Tensor) and _counts_classes(y):  # its labels count its own names
         labels, names = y.long(), own if classes is None else class_names(classes)
     else:
         labels, names = _labelled(y, classes, strict)
-    return Data(name, read, labels, tuple(read(torch.tensor([0])).shape[1:]), names, prepared=True)
+    one = read(torch.tensor([0]))
+    if isinstance(one, Tensor):
+        return Data(name, read, labels, tuple(one.shape[1:]), names, prepared=True)
+    each = (read(torch.tensor([i])) for i in range(len(source) if read.alone else 1))
+    fields = varying(x.described() for x in each if isinstance(x, Fields))
+    return _with_fields(Data(name, read, labels, (), names, prepared=True, fields=fields))
+
+
+def _has_fields(x: Any) -> bool:
+    """Whether the x of a pair is several tensors: a dict, or a tuple; a list is of samples."""
+    return isinstance(x, Mapping | Fields) or (isinstance(x, tuple) and is_several(x))
+
+
+def _with_fields(data: Data) -> Data:
+    """The same with a word on how its fields are understood."""
+    called = "by name" if data.fields[0].name else "in order"
+    said = f"samples of several tensors go into the network {called} and as they are: {listed(data.fields)}"
+    return replace(data, notes=(*data.notes, said))
 
 
 def as_tensor(values: Any, name: str) -> Tensor:
@@ -176,22 +195,6 @@ def as_tensor(values: Any, name: str) -> Tensor:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold numbers, got {array.dtype}")
     return torch.as_tensor(np.require(array, requirements=["C", "W"]))
-
-
-def _part(loader: DataLoader[Any]) -> Tensor | None:
-    """The samples that a loader takes of its dataset; None: all of them. A sampler of another kind is refused."""
-    if isinstance(loader.dataset, IterableDataset):
-        return None
-    sampler: object = loader.sampler if type(loader.batch_sampler) is BatchSampler else loader.batch_sampler
-    if isinstance(sampler, SubsetRandomSampler):
-        return torch.as_tensor(sampler.indices, dtype=torch.long)
-    if type(sampler) in (SequentialSampler, RandomSampler):
-        return None
-    given = "batch_size=None" if sampler is None else type(sampler).__name__
-    raise TypeError(
-        f"a DataLoader must draw its dataset in order, shuffled, or by a SubsetRandomSampler, got {given}: what it "
-        f"draws could not be drawn again after an interruption; pass its dataset, or a torch.utils.data.Subset of it"
-    )
 
 
 def _label_values(y: Any) -> Tensor | list[str]:
@@ -209,34 +212,8 @@ def _label_values(y: Any) -> Tensor | list[str]:
     return list(map(str, array.tolist()))
 
 
-def _labels(source: Any) -> Tensor | list[str]:
-    """The labels of anybody's dataset: ``targets`` or ``labels`` if it has them and its items say the same."""
-    n = len(source)
-    for key in ("targets", "labels"):
-        if hasattr(source, key) and getattr(source, "target_transform", None) is None:
-            try:
-                y = torch.as_tensor(getattr(source, key))
-                if len(y) == n and all(torch.equal(y[i], _label(source, i).to(y.dtype)) for i in {0, n // 2, n - 1}):
-                    return y
-            except (TypeError, ValueError, RuntimeError):  # names, or something that only goes by this name
-                continue
-    if isinstance(source[0][1], str) and all(isinstance(source[i][1], str) for i in range(n)):
-        return [source[i][1] for i in range(n)]
-    return torch.stack([_label(source, i) for i in range(n)])
-
-
-def _label(source: Any, i: int) -> Tensor:
-    label = source[i][1]
-    try:
-        return torch.as_tensor(label)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"labels must be numbers or tensors, or all names; that of item {i} of {type(source).__name__} is {label!r}"
-        ) from error
-
-
 def _checked(data: Data) -> Data:
-    if isinstance(data.samples, Tensor) and len(data.samples) != len(data.labels):
+    if isinstance(data.samples, Tensor | Fields) and len(data.samples) != len(data.labels):
         lengths = f"{len(data.samples)} samples and {len(data.labels)} labels"
         raise ArgumentError("y", f"x and y must have the same length, got {lengths}")
     return data

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from credro._names import ArgumentError
+from credro.data.fields import Batch, Field, Fields
 from credro.data.spec import DataSpec
 
 CHUNK = 1024
@@ -27,10 +28,11 @@ CHUNK = 1024
 
 Array = npt.NDArray[Any]
 
-Reader = Callable[[Tensor], Tensor]
-"""Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` in the dtype they are stored in.
+Reader = Callable[[Tensor], Any]
+"""Takes sample numbers ``(B,)``, gives the stacked samples ``(B, *shape)`` as they are stored, or ``Fields``.
 
-One that knows what decides its samples without reading them has a method ``sample_keys``; see the function.
+One that knows what decides its samples without reading them has a method ``sample_keys``; see the function. One that
+fills samples up to the longest of those read together says so: ``alone`` is true.
 """
 
 
@@ -51,14 +53,15 @@ class BadFile:
 class Data(Dataset[tuple[Tensor, Any]]):
     """N labelled samples.
 
-    samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files.
+    samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files; or
+    ``Fields``, several tensors that go into a network together, which ``fields`` describes (``shape`` is then empty).
     labels: (N,) int64, floats for regression, or (N, C) soft labels. classes: C names.
     groups: (N,) int64: patient, hospital, scanner.
     mean, std: what the set is usually normalised with, one number per channel or feature; empty: none is customary.
     """
 
     name: str
-    samples: Tensor | Reader
+    samples: Batch | Reader
     labels: Tensor
     shape: tuple[int, ...]
     classes: tuple[str, ...] = ()
@@ -75,32 +78,35 @@ class Data(Dataset[tuple[Tensor, Any]]):
     batch_size: int | None = None  # of the loader that it came in
     origin: Data | None = field(default=None, repr=False)  # of features: the samples they were computed from
     made_by: str = field(default="", repr=False)  # and by what: a trunk's digest
+    fields: tuple[Field, ...] = ()  # of samples of several tensors
 
     def __len__(self) -> int:
         """Number of samples."""
         return len(self.labels)
 
     def __getitem__(self, i: int) -> tuple[Tensor, Any]:
-        """Sample i as floats (bytes scaled to [0, 1]) and its label."""
+        """Sample i as floats (bytes scaled to [0, 1]), or as its fields are, and its label."""
         i = range(len(self))[i]
-        label = self.labels[i]
-        return to_float(self.batch(torch.tensor([i]))[0]), label.item() if label.ndim == 0 else label
+        label, sample = self.labels[i], self.batch(torch.tensor([i]))[0]
+        found: Any = sample.value if isinstance(sample, Fields) else to_float(sample)
+        return found, label.item() if label.ndim == 0 else label
 
     @property
     def in_memory(self) -> bool:
-        """Whether all samples are held as one tensor."""
-        return isinstance(self.samples, Tensor)
+        """Whether all samples are held, and none is read."""
+        return isinstance(self.samples, Tensor | Fields)
 
-    def batch(self, index: Tensor) -> Tensor:
-        """Samples ``(B, *shape)`` at ``index`` (B,), in the dtype they are stored in."""
-        if isinstance(self.samples, Tensor):
+    def batch(self, index: Tensor) -> Any:
+        """Samples ``(B, *shape)`` at ``index`` (B,), in the dtype they are stored in; or ``Fields`` of them."""
+        if isinstance(self.samples, Tensor | Fields):
             return self.samples[index.to(self.samples.device)]
         return self.samples(index)
 
-    def chunks(self) -> Iterator[Tensor]:
-        """All samples in order, some at a time: (B, *shape)."""
-        for start in range(0, len(self), CHUNK):
-            yield self.batch(torch.arange(start, min(start + CHUNK, len(self))))
+    def chunks(self) -> Iterator[Any]:
+        """All samples in order, some at a time: (B, *shape). One by one where others would change how they look."""
+        size = 1 if getattr(self.samples, "alone", False) else CHUNK
+        for start in range(0, len(self), size):
+            yield self.batch(torch.arange(start, min(start + size, len(self))))
 
     def subset(self, index: Tensor | Sequence[int]) -> Data:
         """The samples at ``index`` (B,), in that order."""
@@ -108,7 +114,7 @@ class Data(Dataset[tuple[Tensor, Any]]):
         samples = self.samples
         return replace(
             self,
-            samples=samples[index.to(samples.device)] if isinstance(samples, Tensor) else _Picked(samples, index),
+            samples=_Picked(samples, index) if callable(samples) else samples[index.to(samples.device)],
             labels=self.labels[index.to(self.labels.device)],
             groups=None if self.groups is None else self.groups[index.to(self.groups.device)],
             paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
@@ -139,11 +145,11 @@ class Data(Dataset[tuple[Tensor, Any]]):
         the files and all that is done to them. Samples that do not repeat (``repeats``) cannot count: then the labels
         stand for the set, and nothing computed from the samples may be kept under this name.
         """
-        digest = hashlib.sha256(f"{len(self)} {self.shape}".encode())
+        digest = hashlib.sha256(f"{len(self)} {self.shape}{self.fields or ''}".encode())
         digest.update(_bytes(self.labels))
         if self.origin is not None:  # machines round features differently
             digest.update(f"{self.origin.fingerprint()} {self.made_by}".encode())
-        elif isinstance(self.samples, Tensor):
+        elif isinstance(self.samples, Tensor | Fields):
             digest.update(_bytes(self.samples))
         elif (keys := sample_keys(self.samples, torch.arange(len(self)))) is not None:
             digest.update(b"".join(keys))
@@ -158,7 +164,7 @@ class Data(Dataset[tuple[Tensor, Any]]):
         """Whether a sample read twice is the same: those of a dataset that augments at random are not."""
         if self.origin is not None:
             return self.origin.repeats()
-        if isinstance(self.samples, Tensor) or not len(self):
+        if isinstance(self.samples, Tensor | Fields) or not len(self):
             return True
         some = torch.linspace(0, len(self) - 1, min(len(self), 16)).long()
         if sample_keys(self.samples, some) is not None:
@@ -180,8 +186,12 @@ def changed_keys(read: Reader, index: Tensor, changes: Iterable[object]) -> list
     return [_short(key + repr(change).encode()) for key, change in zip(keys, changes, strict=True)]
 
 
-def content_of(x: Tensor) -> Tensor:
-    """The ``content`` (B,) of stored samples (B, ...)."""
+def content_of(x: Batch) -> Tensor:
+    """The ``content`` (B,) of stored samples (B, ...); of several fields whatever their order, if they have names."""
+    if isinstance(x, Fields):
+        each = zip(x.names or map(str, range(len(x.tensors))), map(content_of, x.tensors), strict=True)
+        columns = [t.numpy() for _, t in sorted(each)]
+        return _hashed([b"".join(row) for row in zip(*([v.tobytes() for v in c] for c in columns), strict=True)])
     rows = x.detach().cpu().reshape(len(x), -1)
     if rows.dtype == torch.uint8:
         return _hashed([row.tobytes() for row in rows.numpy()])
@@ -199,12 +209,14 @@ def _hashed(rows: list[bytes]) -> Tensor:
     return torch.from_numpy(np.frombuffer(b"".join(_short(row, 8) for row in rows), np.int64).copy())
 
 
-def _short(content: bytes, size: int = 16) -> bytes:
+def _short(content: bytes | memoryview, size: int = 16) -> bytes:
     return hashlib.blake2b(content, digest_size=size).digest()
 
 
-def _bytes(x: Tensor) -> memoryview:
-    """The bytes of a tensor as it is stored, of whatever dtype."""
+def _bytes(x: Batch) -> memoryview | bytes:
+    """The bytes of a tensor as it is stored, of whatever dtype; of fields, those of all of them."""
+    if isinstance(x, Fields):
+        return b"".join(_short(_bytes(t), 32) for t in x.tensors)
     flat: Any = x.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
     return memoryview(flat)
 
@@ -216,7 +228,11 @@ class _Picked:
     read: Reader
     index: Tensor
 
-    def __call__(self, i: Tensor) -> Tensor:
+    @property
+    def alone(self) -> bool:
+        return bool(getattr(self.read, "alone", False))
+
+    def __call__(self, i: Tensor) -> Any:
         return self.read(self.index[i.to(self.index.device)])
 
     def sample_keys(self, i: Tensor) -> list[bytes] | None:

@@ -26,6 +26,7 @@ def conform(data: Data, shape: Sequence[int]) -> Data:
         held = data.samples
         samples: Tensor | Reader = torch.cat([fit_images(x, wanted) for x in (held[:0], *data.chunks())])
     else:
+        assert callable(data.samples), "images are one tensor"
         samples = _Fitted(data.samples, wanted)
     if wanted[0] != data.shape[0]:
         data = replace(data, mean=(), std=())

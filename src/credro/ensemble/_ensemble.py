@@ -17,6 +17,7 @@ from credro._names import ArgumentError, one_of
 from credro.data.adapt import as_data, as_data_of
 from credro.data.again import Wanted, read_samples, spec_of_facts
 from credro.data.base import Data
+from credro.data.fields import Field, listed
 from credro.data.spec import DataSpec
 from credro.ensemble._samples import Samples, are_files, is_image, sample_names
 from credro.ensemble._scores import first_outputs, member_scores, versions
@@ -98,8 +99,9 @@ class Ensemble:
         """How a notebook shows it."""
         kinds = ", ".join(sorted({type(net).__name__ for net in self.nets}))
         networks = f"{len(self)} networks ({kinds})"
-        shape, temperatures = self.shape, self.temperatures
-        return Summary(repr(self), networks, self.classes, shape, temperatures, self.records, self.warnings).html()
+        like = listed(self.fields) if self.fields else f"shape {self.shape}"
+        temperatures, records = self.temperatures, self.records
+        return Summary(repr(self), networks, self.classes, like, temperatures, records, self.warnings).html()
 
     @property
     def regression(self) -> bool:
@@ -111,6 +113,12 @@ class Ensemble:
         """Of one sample, as it is stored: what goes into the networks, or into the trunk before them."""
         config = self.config
         return config.trunk.shape if config is not None and config.trunk is not None else self.inputs.shape
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Of samples of several tensors, what each is like; empty: a sample is one tensor, of ``shape``."""
+        config = self.config
+        return config.trunk.fields if config is not None and config.trunk is not None else self.inputs.fields
 
     @property
     def calibrated(self) -> bool:
@@ -248,7 +256,7 @@ class Ensemble:
                 of them right, would make it without bound.
         """
         data = as_data_of(held_out, self.classes, strict=True)
-        check_held_out(data.origin or data, len(self.classes), self.shape)
+        check_held_out(data.origin or data, len(self.classes), self.shape, self.fields)
         scores = self.scores(data)
         if self.regression:
             self.temperatures = [fit_variance(s, data.labels, least) for s in scores]

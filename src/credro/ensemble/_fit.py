@@ -97,17 +97,20 @@ def fit(
     data = as_data(read_set(train_set) if isinstance(train_set, str | Path) else train_set, classes=classes)
     aside = None if calibrate is None else as_data_of(calibrate, data.classes, strict=True)
     if aside is not None:
-        check_held_out(aside, count_classes(data), data.shape)
+        check_held_out(aside, count_classes(data), data.shape, data.fields)
     keep = _Scratch() if out is None else None
     watched = None if held_out is None else as_data_of(held_out, data.classes, strict=True)
     if recipe is not None:
         check_recipe(recipe)
     trunk, record = None, None
     if isinstance(make_net, OnTrunk):
-        trunk, stored, tell = make_net.trunk, (data.origin or data).shape, progress != "none"
+        trunk, stored, tell = make_net.trunk, data.origin or data, progress != "none"
         data = with_features(trunk, data, progress=tell)
         watched = None if watched is None else with_features(trunk, watched, progress=tell)
-        record, make_net = trunk.record(stored, data.shape[0]), make_net.network(data.shape[0], count_classes(data))
+        record, make_net = (
+            trunk.record(stored.shape, data.shape[0], stored.fields),
+            make_net.network(data.shape[0], count_classes(data)),
+        )
     plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
     chosen = method_for(plan.train, chosen, "" if loss else plan.recipe.loss)
     run = train(
@@ -144,7 +147,8 @@ def fit(
 def _in_short(data: Data) -> str:
     """``1,359 samples of shape (11,); 6 classes: 3, 4, 5, 6, 7, 8``."""
     named = f"; {list_classes(data.classes)}" if data.classes else ""
-    return f"training on {len(data):,} samples of shape {data.shape}{named}"
+    kind = "several tensors" if data.fields else f"shape {data.shape}"
+    return f"training on {len(data):,} samples of {kind}{named}"
 
 
 class _Scratch:

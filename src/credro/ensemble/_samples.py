@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor, arange, split
+from torch import Tensor, arange
 from torch.utils.data import DataLoader
 
 from credro._names import ArgumentError
 from credro.data.adapt import as_data, as_tensor
 from credro.data.base import Data
+from credro.data.datasets import LABEL_KEYS
+from credro.data.fields import Field, Fields, as_fields, in_order, is_several, split, why_not
 from credro.training.feed import batches
 
 Samples = Any
@@ -37,8 +39,18 @@ def sample_names(x: Samples) -> tuple[Any, ...]:
     return tuple(x.index.tolist()) if hasattr(x, "columns") and hasattr(x, "index") else ()
 
 
-def in_batches(x: Samples, size: int, shape: tuple[int, ...]) -> Iterator[Tensor]:
-    """Samples as they are stored, (B, ...) at a time. shape: of one sample, to tell one from a batch of them."""
+def in_batches(x: Samples, size: int, shape: tuple[int, ...], fields: tuple[Field, ...] = ()) -> Iterator[Any]:
+    """Samples as they are stored, (B, ...) at a time. shape: of one sample, to tell one from a batch of them.
+
+    fields: of samples of several tensors; what comes then is checked to have them.
+    """
+    if fields:
+        for batch in _batches_of_fields(x, size, fields):
+            known = in_order(batch, fields)
+            if unlike := why_not(known.described(), fields):
+                raise ArgumentError("x", unlike)
+            yield known
+        return
     if isinstance(x, tuple):
         x = as_data(x)
     elif _holds_numbers(x):
@@ -53,6 +65,34 @@ def in_batches(x: Samples, size: int, shape: tuple[int, ...]) -> Iterator[Tensor
     else:  # anybody's dataset: with or without labels, and read once only
         for item in x if isinstance(x, DataLoader) else DataLoader(x, batch_size=size):
             yield item[0] if isinstance(item, list | tuple) else item
+
+
+def _batches_of_fields(x: Samples, size: int, fields: tuple[Field, ...]) -> Iterator[Fields]:
+    """The same for samples of several tensors: a dict, a tuple, or what gives them, with labels or without."""
+    if isinstance(x, Mapping | Fields) or _in_order(x, fields):
+        yield from (part for part in split(as_fields(x), size) if isinstance(part, Fields))
+        return
+    if isinstance(x, tuple):
+        x = as_data(x)
+    if isinstance(x, Data):
+        every = (x.batch(arange(part.start, part.stop)) for part in batches(len(x), size))
+    else:
+        every = (item for item in (x if isinstance(x, DataLoader) else DataLoader(x, batch_size=size)))
+    for item in every:
+        several = item if isinstance(item, Mapping | Fields) or _in_order(item, fields) else None
+        if several is None and isinstance(item, list | tuple) and item:
+            several = item[0] if is_several(item[0]) else (item[0],)  # a sample and its label
+        if several is None:
+            raise ArgumentError("x", f"x must give samples of {len(fields)} tensors, got {type(item).__name__}")
+        if isinstance(several, Mapping):
+            known = {f.name for f in fields}
+            several = {k: v for k, v in several.items() if k in known or k not in LABEL_KEYS}
+        yield as_fields(several)
+
+
+def _in_order(x: Any, fields: tuple[Field, ...]) -> bool:
+    """Whether ``x`` is one batch of fields without names, and not a pair of those and labels."""
+    return isinstance(x, tuple | list) and not fields[0].name and len(x) == len(fields) > 1 and is_several(x)
 
 
 def _holds_numbers(x: Samples) -> bool:

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.data.base import Data
+from credro.data.fields import Batch, Fields, call, why_not
 from credro.ensemble._samples import Samples, in_batches
 from credro.training.features import with_features
-from credro.training.feed import Inputs, holds_whole_numbers
+from credro.training.feed import Inputs
 from credro.training.files import read_tensors, write_tensors
 from credro.training.sizes import check_shape, saying_size
 from credro.training.threads import side_by_side
@@ -32,8 +33,12 @@ WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def member_scores(ensemble: Ensemble, x: Samples, *, batch_size: int, cache: bool, any_size: bool) -> Tensor:
     """What the members' networks give (M, N, ...) for ``x``, on the CPU; see ``Ensemble.scores``."""
-    if isinstance(x, Data) and (stored := (x.origin or x).shape) != ensemble.shape:  # a kept answer could hide it
-        _check_shape(ensemble, stored, any_size)
+    if isinstance(x, Data):  # a kept answer could hide it
+        stored = x.origin or x
+        if unlike := why_not(stored.fields, ensemble.fields):
+            raise ArgumentError("x", unlike)
+        if stored.shape != ensemble.shape:
+            _check_shape(ensemble, stored.shape, any_size)
     known = isinstance(x, Data) and (x.in_memory or bool(x.paths)) and x.repeats()  # others may differ each time
     same = known and cache and ensemble.run is not None and versions(ensemble.nets) == ensemble._as_loaded
     path = _cache_path(ensemble, x) if same else None
@@ -45,7 +50,9 @@ def member_scores(ensemble: Ensemble, x: Samples, *, batch_size: int, cache: boo
     # A trunk has all cores to itself, and its heads are done in no time; whole networks have a core each.
     together = nullcontext(_one_by_one) if ensemble.trunk is not None else side_by_side(len(ensemble), ensemble.device)
     with together as each:
-        found = (_scores_of(ensemble, b, any_size, features) for b in in_batches(x, batch_size, ensemble.shape))
+        fields = () if features else ensemble.fields
+        every = in_batches(x, batch_size, ensemble.shape, fields)
+        found = (_scores_of(ensemble, b, any_size, features) for b in every)
         parts = [torch.stack(each(scores_of, ensemble.nets)) for scores_of in found]
     if not parts:
         raise ArgumentError("x", "x is empty: there is nothing to predict")
@@ -60,7 +67,7 @@ def member_scores(ensemble: Ensemble, x: Samples, *, batch_size: int, cache: boo
 
 def first_outputs(nets: list[nn.Module], data: Data, where: torch.device) -> tuple[Inputs, list[Tensor]]:
     """How samples of ``data`` go into somebody's networks, and what those give for the first of them."""
-    inputs, first = Inputs(data.shape, whole=holds_whole_numbers(data)), data.batch(torch.tensor([0])).to(where)
+    inputs, first = Inputs.unchanged(data), data.batch(torch.tensor([0])).to(where)
     try:
         return inputs, _outputs(nets, inputs(first))
     except RuntimeError:
@@ -90,9 +97,9 @@ def _one_by_one(scores_of: Callable[[nn.Module], Tensor], nets: Iterable[nn.Modu
     return [scores_of(net) for net in nets]
 
 
-def _outputs(nets: Iterable[nn.Module], x: Tensor) -> list[Tensor]:
+def _outputs(nets: Iterable[nn.Module], x: Batch) -> list[Tensor]:
     with torch.inference_mode():
-        return [net(x) for net in nets]
+        return [call(net, x) for net in nets]
 
 
 def _kept(path: Path) -> Tensor | None:
@@ -124,23 +131,25 @@ def _check_shape(ensemble: Ensemble, shape: tuple[int, ...], any_size: bool) -> 
     check_shape(shape, ensemble.shape, any_size, None if config is None or trunk is not None else config.network.name)
 
 
-def _scores_of(ensemble: Ensemble, batch: Tensor, any_size: bool, features: bool) -> Callable[[nn.Module], Tensor]:
+def _scores_of(ensemble: Ensemble, batch: Batch, any_size: bool, features: bool) -> Callable[[nn.Module], Tensor]:
     """What gives one member's scores of a batch (B, ...), on the CPU. The trunk runs here, once.
 
     features: whether the batch has been through it.
     """
     if ensemble.trunk is not None and not features:
-        if (stored := tuple(batch.shape[1:])) != ensemble.shape:
+        if isinstance(batch, Tensor) and (stored := tuple(batch.shape[1:])) != ensemble.shape:
             _check_shape(ensemble, stored, any_size)
         batch = ensemble.trunk.features(batch)
-    shape, inputs, head = tuple(batch.shape[1:]), ensemble.inputs, ensemble.method.head
+    inputs, head = ensemble.inputs, ensemble.method.head
+    shape = tuple(batch.shape[1:]) if isinstance(batch, Tensor) else ()
     if shape != inputs.shape:
         _check_shape(ensemble, shape, any_size)
-    strange = batch.isinf() if inputs.fills else ~batch.isfinite()
-    if batch.is_floating_point() and bool(strange.any()):
-        bad = int(strange.flatten(1).any(1).nonzero()[0])
-        what = "infinite" if inputs.fills else "NaN or infinite"
-        raise ArgumentError("x", f"x is {what} in sample {bad} of a batch of {len(batch)}")
+    for t in batch.tensors if isinstance(batch, Fields) else (batch,):
+        strange = t.isinf() if inputs.fills else ~t.isfinite()
+        if t.is_floating_point() and bool(strange.any()):
+            bad = int(strange.flatten(1).any(1).nonzero()[0])
+            what = "infinite" if inputs.fills else "NaN or infinite"
+            raise ArgumentError("x", f"x is {what} in sample {bad} of a batch of {len(batch)}")
     x = inputs(batch.to(ensemble.device))
 
     @torch.inference_mode()

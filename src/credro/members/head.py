@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from credro._names import ArgumentError, one_of
+from credro.data.fields import Batch, Fields, call
 from credro.members.choice import Choice
 from credro.members.loss import PerSampleLoss, cross_entropy, gaussian_nll
 from credro.nets import head as last_linear
@@ -26,13 +27,13 @@ IN_CACHE = 1 << 18
 """Numbers of a batch of images that a CPU's cache holds together with what a small network makes of them."""
 
 
-def answers(net: nn.Module, x: Tensor) -> Tensor:
+def answers(net: nn.Module, x: Batch) -> Tensor:
     """``net(x)`` of a network in eval mode. On the CPU images (B, C, H, W) go through in pieces, at least 16 at a time.
 
     A whole batch leaves the cache at every layer, and is answered the more slowly (``python -m benchmarks training``).
     """
-    if x.device.type != "cpu" or x.ndim != 4 or len(x) == 0:
-        output: Tensor = net(x)
+    if isinstance(x, Fields) or x.device.type != "cpu" or x.ndim != 4 or len(x) == 0:
+        output: Tensor = call(net, x)
         return output
     size = max(16, IN_CACHE // max(1, x[0].numel()))
     return torch.cat([net(part) for part in torch.split(x, size)])
@@ -80,7 +81,7 @@ class Head(Choice):
         """Parameters that weight decay must leave alone."""
         return []
 
-    def scores(self, net: nn.Module, x: Tensor) -> Tensor:
+    def scores(self, net: nn.Module, x: Batch) -> Tensor:
         """What is kept of a prediction (B, ...), network in eval mode."""
         return answers(net, x)
 

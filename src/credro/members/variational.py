@@ -18,6 +18,7 @@ from torch.nn.functional import softplus
 from torch.nn.utils import parametrize
 
 from credro._names import ArgumentError
+from credro.data.fields import Batch
 from credro.members.head import Head, answers
 from credro.nets import head as last_linear
 
@@ -149,7 +150,7 @@ class Variational(Head):
         """``rho``: decay would pull every standard deviation to softplus(0) = 0.69, whatever the prior says."""
         return [posterior.rho for posterior, _ in posteriors(net)]
 
-    def scores(self, net: nn.Module, x: Tensor) -> Tensor:
+    def scores(self, net: nn.Module, x: Batch) -> Tensor:
         """Log of the mean probability (B, C) over the weight draws: the same draws for every batch."""
         draws = torch.Generator().manual_seed(self.seed)
         logs = []

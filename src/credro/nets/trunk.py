@@ -19,12 +19,15 @@ from torch import Tensor, nn
 from credro._names import ArgumentError, one_of
 from credro._records import Record
 from credro.data.conform import fit_images
+from credro.data.fields import Batch, Field, Fields, call, listed, split
 
 POOLS = ("auto", "mean", "cls", "pooler_output")
 """How what a backbone gives becomes one row of features: "auto" takes the mean of a map, and of an output of the
 transformers library its ``pooler_output`` where there is one, else the mean of the tokens."""
 AT_ONCE = 16
 """Samples that go through a trunk together: more of them leave a CPU's cache (measured: 16 take 0.75 of 64)."""
+MASK = "attention_mask"
+"""The field that tells tokens from padding."""
 HEADS = {"mlp": "mlp-256", "linear": "linear"}
 """Names of heads, and the networks of credro's own that they are."""
 
@@ -73,6 +76,7 @@ class TrunkRecord(Record):
     shape: tuple[int, ...]
     preprocessing: Preprocessing
     pool: str
+    fields: tuple[Field, ...] = ()  # of samples of several tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,27 +110,30 @@ class Trunk:
             found.update(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data if t.numel() else b"")
         return found.hexdigest()
 
-    def features(self, x: Tensor) -> Tensor:
+    def features(self, x: Batch) -> Tensor:
         """Stored samples (B, *shape) to features (B, F), float32, on the CPU; so many at a time as a cache likes."""
-        return torch.cat([self._features(part) for part in torch.split(x, AT_ONCE)])
+        return torch.cat([self._features(part) for part in split(x, AT_ONCE)])
 
     @torch.inference_mode()
-    def _features(self, x: Tensor) -> Tensor:
+    def _features(self, x: Batch) -> Tensor:
         first = next(self.module.parameters(), None)
-        given = self.preprocessing(x.to(first.device) if first is not None else x)
-        if given.ndim == 4:
+        stored = x.to(first.device) if first is not None else x
+        given: Batch = stored if isinstance(stored, Fields) else self.preprocessing(stored)
+        if isinstance(given, Tensor) and given.ndim == 4:
             given = given.contiguous(memory_format=torch.channels_last)
         try:
-            output = self.module(given)
-        except RuntimeError as error:
-            raise ArgumentError(
-                "trunk", f"the trunk does not take samples of shape {tuple(given.shape[1:])}: {error}"
-            ) from error
-        return _pooled(output, self.pool, len(x)).float().cpu()
+            output = call(self.module, given)
+        except (RuntimeError, TypeError) as error:
+            if isinstance(error, TypeError) and isinstance(given, Tensor):
+                raise
+            kind = listed(given.described()) if isinstance(given, Fields) else f"shape {tuple(given.shape[1:])}"
+            raise ArgumentError("trunk", f"the trunk does not take samples of {kind}: {error}") from error
+        mask = given.value.get(MASK) if isinstance(given, Fields) and isinstance(given.value, dict) else None
+        return _pooled(output, self.pool, len(x), mask).float().cpu()
 
-    def record(self, shape: Sequence[int], features: int) -> TrunkRecord:
-        """What a run keeps. shape: of the samples."""
-        return TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
+    def record(self, shape: Sequence[int], features: int, fields: tuple[Field, ...] = ()) -> TrunkRecord:
+        """What a run keeps. shape, fields: of the samples."""
+        return TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool, fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,19 +148,27 @@ class OnTrunk:
         return HEADS[self.head] if isinstance(self.head, str) else partial(self.head, features, classes)
 
 
-def _pooled(output: Any, pool: str, samples: int) -> Tensor:
-    """Whatever a backbone gives to (B, F)."""
+def _token_mean(tokens: Tensor, mask: Tensor | None) -> Tensor:
+    """The mean (B, F) of tokens (B, T, F), of those that the mask (B, T) has; none has all."""
+    if mask is None or mask.shape != tokens.shape[:2]:
+        return tokens.mean(1)
+    kept = mask.to(tokens.dtype)[..., None]
+    return (tokens * kept).sum(1) / kept.sum(1).clamp(min=1)
+
+
+def _pooled(output: Any, pool: str, samples: int, mask: Tensor | None = None) -> Tensor:
+    """Whatever a backbone gives to (B, F). mask: (B, T), which tokens are no padding."""
     found: Any = output
     if not isinstance(output, Tensor):
         pooler, tokens = (getattr(output, name, None) for name in ("pooler_output", "last_hidden_state"))
         if pool == "pooler_output" or (pool == "auto" and isinstance(pooler, Tensor)):
             found = pooler
         elif isinstance(tokens, Tensor):
-            found = tokens if tokens.ndim == 4 else tokens[:, 0] if pool == "cls" else tokens.mean(1)
+            found = tokens if tokens.ndim == 4 else tokens[:, 0] if pool == "cls" else _token_mean(tokens, mask)
     elif pool == "cls" and output.ndim == 3:
         found = output[:, 0]
     elif output.ndim == 3:
-        found = output.mean(1)
+        found = _token_mean(output, mask)
     if isinstance(found, Tensor) and found.ndim == 4:
         found = found.mean((-2, -1)) if min(found.shape[-2:]) > 1 or found.shape[-1] > 1 else found.flatten(1)
     if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != samples:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from credro.data.fields import Batch, call
 from credro.nets.table import Waves
 
 COUNTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -16,7 +17,7 @@ ONCE = (Waves, nn.Embedding)
 
 
 @torch.no_grad()
-def multiply_adds(net: nn.Module, x: Tensor) -> float:
+def multiply_adds(net: nn.Module, x: Batch) -> float:
     """Multiplications and additions of a sample in ``net(x)``, of all but norms and the like.
 
     x: (B, *shape). Infinite where weights belong to a module of another kind: how often it uses them is not known.
@@ -36,7 +37,7 @@ def multiply_adds(net: nn.Module, x: Tensor) -> float:
     hooks = [layer.register_forward_hook(count) for layer in layers]
     was_training = net.training
     try:
-        net.eval()(x)
+        call(net.eval(), x)
     finally:
         net.train(was_training)
         for hook in hooks:

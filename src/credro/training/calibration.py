@@ -8,7 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from credro._names import ArgumentError
 from credro.data.base import Data
+from credro.data.fields import Field, why_not
 from credro.members import Head, PerSampleLoss
 from credro.training.job import check_data
 
@@ -74,10 +76,12 @@ def fit_variance(scores: Tensor, targets: Tensor, least: float = SMALLEST) -> fl
     return min(LARGEST**2, max(least**2, float(squared.mean())))
 
 
-def check_held_out(data: Data, classes: int, shape: tuple[int, ...]) -> None:
-    """Raise unless temperatures can be fitted on ``data``."""
+def check_held_out(data: Data, classes: int, shape: tuple[int, ...], fields: tuple[Field, ...] = ()) -> None:
+    """Raise unless temperatures can be fitted on ``data``. shape, fields: of the training data."""
     if data.labels.ndim != 1 or data.labels.is_floating_point() != (classes == 0):
         raise ValueError(f"calibration needs {'class labels' if classes else 'real targets'}, one per sample")
     check_data(data, classes, "the data to calibrate on")
+    if unlike := why_not(data.fields, fields):
+        raise ArgumentError("calibrate", f"the data to calibrate on: {unlike}")
     if data.shape != shape:
         raise ValueError(f"the data to calibrate on has samples of shape {data.shape}, the training data of {shape}")

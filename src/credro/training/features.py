@@ -50,7 +50,8 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
             except OSError as error:  # they are here; only the next call will take as long
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
-    return replace(data, samples=features, shape=shape, mean=(), std=(), prepared=False, origin=data, made_by=made)
+    features_only = replace(data, samples=features, shape=shape, mean=(), std=(), prepared=False, fields=())
+    return replace(features_only, origin=data, made_by=made)
 
 
 def _kept(path: Path) -> Tensor | None:

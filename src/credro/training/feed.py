@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from credro._names import ArgumentError
 from credro._records import Record
 from credro.data.augment import AUGMENTATIONS, normalise
 from credro.data.base import Data
+from credro.data.fields import Batch, Field, Fields, as_fields
 from credro.data.stats import channel_stats
 from credro.training.balance import balanced_order
 from credro.training.recipe import Recipe
@@ -29,12 +30,14 @@ class Inputs(Record):
 
     mean, std: one number per channel or feature, on samples scaled to [0, 1]; empty: samples go in as they are.
     whole: whole numbers, such as tokens, stay whole numbers, and do not become floats.
+    fields: of samples of several tensors, which go in as they are, but for the width of floats.
     """
 
     shape: tuple[int, ...]
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     whole: bool = False
+    fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         """A mean and a standard deviation for every channel or feature, or none."""
@@ -54,13 +57,20 @@ class Inputs(Record):
     @classmethod
     def of(cls, data: Data) -> Inputs:
         """The set's customary normalisation, or that of its own samples; none for a user's prepared samples."""
-        if data.prepared:
-            return cls(data.shape, whole=holds_whole_numbers(data))
+        if data.fields or data.prepared:
+            return cls.unchanged(data)
         mean, std = (data.mean, data.std) if data.mean else channel_stats(data)
         return cls(data.shape, tuple(mean), tuple(std))
 
-    def __call__(self, x: Tensor) -> Tensor:
+    @classmethod
+    def unchanged(cls, data: Data) -> Inputs:
+        """Samples go in as floats (tokens as whole numbers), and otherwise as they are."""
+        return cls(data.shape, whole=not data.fields and holds_whole_numbers(data), fields=data.fields)
+
+    def __call__(self, x: Any) -> Any:
         """Stored samples (B, *shape) to floats. A missing value (NaN) of a table becomes the feature's mean."""
+        if isinstance(x, Fields):
+            return x.map(lambda t: t.to(torch.get_default_dtype()) if t.is_floating_point() else t)
         if not self.mean:
             if self.whole and not x.is_floating_point():
                 return x
@@ -86,8 +96,10 @@ def batches(count: int, size: int) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]
 
 
-def layout(x: Tensor, recipe: Recipe) -> Tensor:
+def layout(x: Any, recipe: Recipe) -> Any:
     """A batch as the recipe wants it in memory; only images (B, C, H, W) have a choice."""
+    if isinstance(x, Fields):
+        return x.map(lambda t: layout(t, recipe))
     return x.contiguous(memory_format=torch.channels_last) if recipe.channels_last and x.ndim == 4 else x
 
 
@@ -100,7 +112,7 @@ class Feed:
         self.augment = recipe.augment if callable(recipe.augment) else AUGMENTATIONS[recipe.augment]
         self.slices = batches(len(data), recipe.batch_size)
         self.labels = data.labels.to(device)
-        self.samples = data.samples.to(device) if isinstance(data.samples, Tensor) else None
+        self.samples = data.samples.to(device) if isinstance(data.samples, Tensor | Fields) else None
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -113,14 +125,17 @@ class Feed:
             return balanced_order(self.data.labels, draws)
         return torch.randperm(len(self.data), generator=draws)
 
-    def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Pairs of network input (B, *shape) and target (B, ...)."""
+    def epoch(self, epoch: int) -> Iterator[tuple[Any, Tensor]]:
+        """Pairs of network input (B, *shape), or ``Fields``, and target (B, ...)."""
         order = self.order(epoch)
         draws = generator(self.recipe.seed, self.member, "augment", epoch)
         for index, x in self._raw([order[s] for s in self.slices]):
-            yield layout(self.inputs(self.augment(x, draws)), self.recipe), self.labels[index.to(self.device)]
+            yield (
+                layout(self.inputs(augmented(self.augment, x, draws)), self.recipe),
+                self.labels[index.to(self.device)],
+            )
 
-    def _raw(self, indices: list[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+    def _raw(self, indices: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:
         if self.samples is not None:
             for index in indices:
                 yield index, self.samples[index.to(self.device)]
@@ -128,10 +143,18 @@ class Feed:
             yield from zip(indices, read_ahead(self.data.batch, indices, self.device), strict=True)
 
 
-def read_ahead(read: Callable[[Tensor], Tensor], indices: list[Tensor], device: torch.device) -> Iterator[Tensor]:
+def augmented(augment: Callable[..., Any], x: Batch, draws: torch.Generator) -> Batch:
+    """What an augmentation makes of a batch; a user's own gets fields as the dict or tuple they were."""
+    if isinstance(x, Fields):
+        return as_fields(augment(x.value, draws), "augment")
+    changed: Tensor = augment(x, draws)
+    return changed
+
+
+def read_ahead(read: Callable[[Tensor], Any], indices: list[Tensor], device: torch.device) -> Iterator[Any]:
     """``read`` of each index in order, with a few batches read in the background."""
     with ThreadPoolExecutor(AHEAD) as pool:
-        waiting: list[Future[Tensor]] = []
+        waiting: list[Future[Any]] = []
         for index in indices:
             waiting.append(pool.submit(read, index))
             if len(waiting) > AHEAD:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from credro._names import Argument, ArgumentError, Message
 from credro.data.base import Data
+from credro.data.fields import call, listed, why_not
 from credro.members import Member, PerSampleLoss, per_sample_loss
 from credro.methods import Method
 from credro.nets import make_under_seed
@@ -145,6 +146,8 @@ def check_job(job: Job) -> Job:
     check_functions(job)
     if job.held_out is not None:
         check_data(job.held_out, job.classes, "held_out")
+        if unlike := why_not(job.held_out.fields, job.data.fields):
+            raise ArgumentError("held_out", f"held_out: {unlike}")
         if job.held_out.shape != job.data.shape:
             raise ValueError(f"held_out has samples of shape {job.held_out.shape}, train_set of {job.data.shape}")
     if job.recipe.schedule == "plateau" and job.held_out is None:
@@ -162,16 +165,18 @@ def check_job(job: Job) -> Job:
     # A user's ``x.view(len(x), -1)`` fails on channels last only; an embedding takes whole numbers, others floats.
     floats = replace(job.inputs, whole=False)
     ways = [job, replace(job, recipe=job.recipe.with_(channels_last=False)), replace(job, inputs=floats)]
-    errors: list[RuntimeError] = []
+    errors: list[Exception] = []
+    wrong = (RuntimeError, TypeError) if job.data.fields else (RuntimeError,)  # by name, an argument may be unknown
     for way in ways:
         try:
             given = _forward(way)
             job = way
             break
-        except RuntimeError as error:
+        except wrong as error:
             errors.append(error)
     else:
-        raise ValueError(f"the network does not take samples of shape {job.data.shape}: {errors[0]}") from errors[0]
+        kind = f"the fields {listed(job.data.fields)}" if job.data.fields else f"samples of shape {job.data.shape}"
+        raise ValueError(f"the network does not take {kind}: {errors[0]}") from errors[0]
     _check_output(job, *given)
     return job
 
@@ -192,15 +197,15 @@ def doubts(job: Job) -> list[str]:
     return said
 
 
-def _forward(job: Job) -> tuple[nn.Module, Tensor, Any]:
+def _forward(job: Job) -> tuple[nn.Module, Any, Any]:
     """The first member's network before training, two samples in the recipe's layout, and what it gives for them."""
     net, index = job.network(0).eval(), torch.arange(min(2, len(job.data)))
     x = layout(job.inputs(job.data.batch(index).to(job.device)), job.recipe)
     with torch.no_grad():
-        return net, x, net(x)
+        return net, x, call(net, x)
 
 
-def _check_output(job: Job, net: nn.Module, x: Tensor, output: Any) -> None:
+def _check_output(job: Job, net: nn.Module, x: Any, output: Any) -> None:
     """The network must give one output per class, and the loss one number per sample."""
     if isinstance(output, Tensor) and output.ndim >= 2:
         output = job.method.head.probs(output)
@@ -216,7 +221,7 @@ def _check_output(job: Job, net: nn.Module, x: Tensor, output: Any) -> None:
     with torch.no_grad():
         losses = head.held_losses(head.scores(net, x), target, job.loss)
         if losses.shape == (len(x),):
-            head.losses(net(x), target, job.loss)  # a head may refuse these targets
+            head.losses(call(net, x), target, job.loss)  # a head may refuse these targets
     if losses.shape != (len(x),):
         raise ValueError(
             f"the loss must give one number per sample, shape ({len(x)},) for {len(x)} samples, got "

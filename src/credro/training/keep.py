@@ -164,6 +164,8 @@ def check_members(run: Run, network: Network, parts: Parts) -> None:
 def _probe(parts: Parts) -> dict[str, Tensor]:
     """A made-up input and what each member gives for it; nothing where they refuse it or answer at random."""
     inputs = parts.inputs
+    if inputs.fields:  # made-up tokens and masks would be no sample
+        return {}
     steps = torch.arange(2 * math.prod(inputs.shape))
     x = (steps % 2 if inputs.whole else (steps * 0.7).sin()).reshape(2, *inputs.shape)
     try:

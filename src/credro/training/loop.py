@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from credro.data.fields import call
 from credro.nets import train_mode
 from credro.training.calibration import calibrated_loss
 from credro.training.checkpoint import pack_optimizer, unpack_optimizer
@@ -85,7 +86,7 @@ class Trainer:
         if self.state_path.exists():
             self._restore()
         self.entries = self.history.keep(self.epoch)
-        self.forward: Callable[[Tensor], Tensor] = torch.compile(self.net) if job.recipe.compile else self.net
+        self.forward: Callable[..., Tensor] = torch.compile(self.net) if job.recipe.compile else self.net
 
     def train_epoch(self, alive: Callable[[], bool]) -> Progress | None:
         """One epoch, its record and, when due, its checkpoint."""
@@ -141,7 +142,7 @@ class Trainer:
                 rate = learning_rate(recipe, self.epoch + b / len(self.feed), reductions)
                 set_rate(self.optimizer, recipe, rate)
             with precision(recipe, job.device):
-                output = self.forward(x)
+                output = call(self.forward, x)
                 loss = self.member.loss(output, target, per_sample, draws)
                 penalty = head.penalty(net, samples)
                 if penalty is not None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from credro._names import ArgumentError
 from credro.data.augment import AUGMENTATIONS
+from credro.data.fields import Fields
 from credro.training.checkpoint import pack_optimizer, unpack_optimizer
 from credro.training.recipe import FUNCTION, FUNCTIONS, Recipe, make_optimizer, name_of
 from credro.training.streams import generator
@@ -49,11 +50,20 @@ def _check_augment(job: Job) -> None:
             raise ValueError(f"augment={augment!r} needs images (C, H, W), the samples have shape {job.data.shape}")
         return
     x = job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device)
-    shape = tuple(x.shape)
+    x = x.value if isinstance(x, Fields) else x
+    shape = _shapes(x)
     out = _tried("augment", augment, lambda: augment(x, generator(job.recipe.seed, "tried")))
-    if not isinstance(out, Tensor) or tuple(out.shape) != shape:
-        got = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+    if (got := _shapes(out)) != shape:
         raise ArgumentError("augment", f"augment must give a batch of the shape it gets, {shape}, got {got}")
+
+
+def _shapes(x: Any) -> Any:
+    """Of a tensor, a dict or a tuple of them; of anything else its type's name."""
+    if isinstance(x, Tensor):
+        return tuple(x.shape)
+    if isinstance(x, dict):
+        return {name: _shapes(t) for name, t in x.items()}
+    return tuple(map(_shapes, x)) if isinstance(x, tuple) else type(x).__name__
 
 
 def _check_schedule(schedule: Callable[[float], Any]) -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from credro.data.base import CHUNK, Data
+from credro.data.fields import Fields
 from credro.training.feed import Inputs
 
 
@@ -28,7 +29,9 @@ def unsound(data: Data, inputs: Inputs, index: Tensor | None = None) -> str:
     return ""
 
 
-def _in_samples(x: Tensor, part: Tensor, data: Data, inputs: Inputs) -> str:
+def _in_samples(x: Tensor | Fields, part: Tensor, data: Data, inputs: Inputs) -> str:
+    if isinstance(x, Fields):
+        return next((found for t in x.tensors if (found := _in_samples(t, part, data, inputs))), "")
     if not x.is_floating_point():
         return ""
     bad = torch.isinf(x) if inputs.fills else ~torch.isfinite(x)

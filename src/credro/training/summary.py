@@ -20,7 +20,7 @@ class Summary:
     title: str
     network: str
     classes: tuple[str, ...]
-    shape: tuple[int, ...]
+    samples: str  # what one is like
     temperatures: Sequence[float]
     records: Sequence[MemberRecord]
     warnings: Sequence[str]
@@ -52,7 +52,7 @@ class Summary:
             names += f" and {len(self.classes) - CLASSES:,} more"
         classes = f"classes: {names}" if self.classes else "predicts real numbers"
         trained = "" if self._known else "; trained elsewhere, so that nothing is known of their fit"
-        return f"{cut(self.network, 80)}; samples of shape {self.shape}; {classes}{trained}"
+        return f"{cut(self.network, 80)}; samples of {self.samples}; {classes}{trained}"
 
     def _columns(self) -> dict[str, list[str | None]]:
         """By title, an entry for each member; columns of which nothing is known are left out."""

@@ -13,7 +13,9 @@ from typing import Any
 
 import torch
 
+from credro._names import ArgumentError
 from credro.data.base import Data
+from credro.data.fields import listed
 from credro.members import PerSampleLoss
 from credro.methods import Method
 from credro.nets import make, make_gaussian, make_under_seed
@@ -127,6 +129,12 @@ def train(
     classes = count_classes(data)
     workers = workers or (os.cpu_count() or 1)
     method = method_for(data, method, "" if loss else recipe.loss)
+    if isinstance(make_net, str) and data.fields:
+        raise ArgumentError(
+            "make_net",
+            f"network {make_net!r} takes one tensor, the samples have the fields {listed(data.fields)}: give a "
+            f"function that builds a network of your own, or put heads on one, credro.on(module)",
+        )
     factory, network = net_factory(make_net, classes, data.shape, None if classes else spread(data))
     inputs = Inputs.of(data)
     job = Job(

@@ -20,6 +20,7 @@ from credro.data.corruptions._noise import gaussian_noise, impulse_noise, shot_n
 from credro.data.corruptions._severities import SEVERITIES, Parameters
 from credro.data.corruptions._tools import Draws, to_bytes
 from credro.data.corruptions._weather import fog, frost, snow
+from credro.data.fields import Fields
 
 __all__ = ["CORRUPTIONS", "SEVERITIES", "corrupt", "corrupt_data"]
 
@@ -47,6 +48,8 @@ def corrupt_data(data: Data, name: str, severity: int, seed: int = 0) -> Data:
     """``data`` with its images corrupted: at once when they are in memory, else as they are read."""
     samples = data.samples
     _check(name, severity)
+    if isinstance(samples, Fields):
+        raise ArgumentError("data", f"corruptions are for images, but {data.name!r} has samples of several tensors")
     corrupted = (
         corrupt(samples, name, severity, seed=seed)
         if isinstance(samples, Tensor)
