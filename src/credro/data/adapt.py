@@ -76,7 +76,7 @@ def as_data_of(source: Any, classes: Sequence[str], name: str = "own", *, strict
 
 def _renamed(data: Data, classes: tuple[str, ...], strict: bool) -> Data:
     """``data`` in the numbers of ``classes``, by name; by number where none of the names is the same."""
-    labels = renamelabels_of(data.labels, data.classes, classes)
+    labels = rename_labels(data.labels, data.classes, classes)
     if not bool((labels >= 0).any()) and len(data.classes) == len(classes):
         there, known = (", ".join(names[:3]) for names in (data.classes, classes))
         others = f"its classes ({there}, ...) are not those that are known ({known}, ...)"
@@ -109,7 +109,7 @@ def _labelled(y: Tensor | list[str], classes: Classes | None, strict: bool) -> t
         y = y[:, 0] if y.ndim == 2 else y  # a column of class numbers
         if y.ndim != 1:
             raise ArgumentError("y", f"y must have one label per sample, got shape {tuple(y.shape)}")
-    labels, names = numberlabels_of(y, classes)
+    labels, names = number_labels(y, classes)
     if strict and len(bad := (labels < 0).nonzero()):
         first = y[int(bad[0])]
         _refuse(first.item() if isinstance(first, Tensor) else first, bad, names)

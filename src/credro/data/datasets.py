@@ -39,6 +39,7 @@ class Collated:
         return self.several and self.collate is not default_collate
 
     def __call__(self, i: Tensor) -> Batch:
+        """The samples at ``i``."""
         found = self.collate([self.dataset[n] for n in i.tolist()])[0]
         if is_several(found):
             return as_fields(found, "a sample's field")
@@ -54,9 +55,11 @@ class Labelled:
     key: str
 
     def __len__(self) -> int:
+        """As many as the source has."""
         return len(self.source)
 
     def __getitem__(self, i: int) -> tuple[dict[str, Any], Any]:
+        """Sample i without its label, and that."""
         item = dict(self.source[i])
         return item, item.pop(self.key)
 
