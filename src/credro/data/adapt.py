@@ -19,7 +19,7 @@ from torch.utils.data import (
 
 from credro._names import ArgumentError
 from credro.data.base import Data
-from credro.data.classes import Classes, class_names, list_classes
+from credro.data.classes import Classes, class_names, list_classes, number_labels, rename_labels
 from credro.data.datasets import LABEL_KEYS, Labelled, labels_of, part_of, reader_of
 from credro.data.fields import Fields, as_fields, is_several, listed, varying
 
