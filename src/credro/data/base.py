@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from credro._names import ArgumentError
-from credro.data.fields import Batch, Field, Fields
+from credro.data.fields import RAGGED, Batch, Field, Fields
 from credro.data.spec import DataSpec
 
 CHUNK = 1024
@@ -95,6 +95,11 @@ class Data(Dataset[tuple[Tensor, Any]]):
     def in_memory(self) -> bool:
         """Whether all samples are held, and none is read."""
         return isinstance(self.samples, Tensor | Fields)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether samples differ in length, and are padded to batches."""
+        return any(RAGGED in field.shape for field in self.fields)
 
     def batch(self, index: Tensor) -> Any:
         """Samples ``(B, *shape)`` at ``index`` (B,), in the dtype they are stored in; or ``Fields`` of them."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from credro.data.fields import Batch, Fields, stacked
 from credro.members.head import Head, in_one_go
 from credro.nets import train_mode
 from credro.training.checkpoint import pack_optimizer, unpack_optimizer
@@ -45,6 +47,8 @@ def why_not_stacked(job: Job) -> str | None:
         return "precision='fp16' scales each member's loss by itself; use bf16 or fp32"
     if job.recipe.compile:
         return "compile=True is for networks trained one by one"
+    if job.data.ragged:
+        return "samples of different lengths are padded for each member's own batches"
     net = job.network(0)
     train_mode(net)
     if len(list(net.parameters())) < len(list(net.named_parameters(remove_duplicate=False))):
@@ -58,7 +62,7 @@ def why_not_stacked(job: Job) -> str | None:
             return "dropout would not draw from each member's own stream"
     try:
         x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device))
-        Stack(job, [0, job.members - 1]).forward(torch.stack([x, x]), training=True)
+        Stack(job, [0, job.members - 1]).forward(stacked([x, x]), training=True)
     except Exception as error:  # whatever the network's own code and torch.func do not agree on
         return f"torch.func cannot run the network for all members at once ({str(error).splitlines()[0]})"
     return None
@@ -81,19 +85,20 @@ class Stack:
         self.optimizer = make_optimizer(job.recipe, [p for p in self.params.values() if p.requires_grad])
         base = nets[0]
 
-        def call(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
-            output: Tensor = functional_call(base, (params, buffers), (x,))
+        def call(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Any) -> Tensor:
+            args, named = ((), x) if isinstance(x, dict) else (x if isinstance(x, tuple) else (x,), {})
+            output: Tensor = functional_call(base, (params, buffers), args, named)
             return output
 
         self._forward: Callable[..., Tensor] = vmap(call)
 
-    def forward(self, x: Tensor, training: bool) -> Tensor:
+    def forward(self, x: Batch, training: bool) -> Tensor:
         """Outputs (M, B, ...) of all members on their own batches (M, B, ...)."""
         if training:
             train_mode(self.nets[0])
         else:
             self.nets[0].eval()
-        return self._forward(self.params, self.buffers, x)
+        return self._forward(self.params, self.buffers, x.value if isinstance(x, Fields) else x)
 
     def network(self, place: int, best: bool = False) -> nn.Module:
         """The network at ``place`` with its present weights, or those of its best epoch."""
@@ -145,9 +150,7 @@ def train_stacked(job: Job, report: Report) -> list[str]:
         tensors, facts = read_tensors(path)
         stack.restore(tensors)
         epoch, failed = facts["epoch"], {int(k): v for k, v in facts["failed"].items()}
-    data = (
-        replace(job.data, samples=job.data.samples.to(job.device)) if isinstance(job.data.samples, Tensor) else job.data
-    )
+    data = job.data if callable(job.data.samples) else replace(job.data, samples=job.data.samples.to(job.device))
     feeds = [Feed(data, job.inputs, job.recipe, job.device, i) for i in members]
     histories = [History(job.run.member(i) / "history.jsonl") for i in members]
     entries = [h.keep(epoch) for h in histories]
@@ -230,12 +233,12 @@ def train_epoch(
         if recipe.clip:
             _clip(list(stack.params.values()), recipe.clip)
         stack.optimizer.step()
-        hits = right_answers(job, output.flatten(0, 1), target.flatten(0, 1)).view(x.shape[:2]).sum(1).unbind()
+        hits = right_answers(job, output.flatten(0, 1), target.flatten(0, 1)).view(target.shape[:2]).sum(1).unbind()
         for i in stack.members:
             if i in aside or i in failed:
                 continue
             try:
-                losses[i].add(each[i], hits[i], x.shape[1], rate)
+                losses[i].add(each[i], hits[i], target.shape[1], rate)
             except NonFiniteLoss as error:
                 failed[i] = str(error)
     for i in stack.members:
@@ -247,12 +250,12 @@ def train_epoch(
     return losses, rate, failed
 
 
-def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Batch, Tensor]]:
     """All members' batches (M, B, *shape) and targets (M, B, ...); gathered in one go where nothing else is drawn."""
     feed = feeds[0]
-    if feed.samples is None or feed.recipe.augment != "none":
+    if not isinstance(feed.samples, Tensor) or feed.recipe.augment != "none":
         for parts in zip(*(feed.epoch(epoch) for feed in feeds), strict=True):
-            yield torch.stack([x for x, _ in parts]), torch.stack([y for _, y in parts])
+            yield stacked([x for x, _ in parts]), torch.stack([y for _, y in parts])
         return
     orders = torch.stack([feed.order(epoch) for feed in feeds]).to(feed.device)
     for part in feed.slices:
