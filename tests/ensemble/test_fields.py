@@ -135,6 +135,26 @@ def test_padding_is_no_part_of_a_sample(tmp_path):
         fixed.predict({"input_ids": torch.ones(2, 9, dtype=torch.long), "attention_mask": torch.ones(2, 9).long()})
 
 
+def test_samples_of_different_lengths_are_not_stacked(tmp_path):
+    loader = DataLoader(messages(), batch_size=16, collate_fn=pad)
+    with pytest.raises(ValueError, match="samples of different lengths are padded"):
+        trained(Tokens, loader, tmp_path / "stacked", executor="stacked")
+    trained(Tokens, loader, tmp_path / "auto", executor="auto")
+    assert credro.training.run.Run(tmp_path / "auto").config().execution.executor != "stacked"
+
+
+def test_measured_as_a_whole(tmp_path):
+    """Evaluation leaves out what was trained on, and counts it."""
+    ensemble = trained(Tokens, DataLoader(messages(60), collate_fn=pad), tmp_path / "run")
+    seen = [*messages(20, seed=9), *messages(60)[:5]]
+    with pytest.warns(UserWarning, match="trained on: left out"):
+        found = credro.evaluate(ensemble, DataLoader(seen, collate_fn=pad))
+    assert found.samples == 20
+    labels = torch.tensor([label for _, label in messages(20, seed=9)])
+    right = (ensemble.predict(pad(messages(20, seed=9))[0]).label == labels).double().mean()
+    assert found.results[0].accuracy == pytest.approx(float(right))
+
+
 def test_a_run_knows_the_fields_it_has_seen(tmp_path):
     items = messages()
     ensemble = trained(Tokens, DataLoader(items, collate_fn=pad), tmp_path / "run")
