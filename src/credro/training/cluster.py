@@ -158,7 +158,7 @@ def connected(cluster: Ray) -> Iterator[bool]:
     try:
         if own:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # tells nobody
-            ray.init("local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+            ray.init("local", include_dashboard=False, **quiet)
         else:
             ray.init(cluster.address, **quiet)
     except (ConnectionError, ValueError) as error:
