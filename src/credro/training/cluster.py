@@ -254,6 +254,8 @@ def _as_array(tensor: Tensor) -> tuple[Any, torch.dtype, tuple[int, ...]]:
 
 def _as_tensor(packed: tuple[Any, torch.dtype, tuple[int, ...]]) -> Tensor:
     array, dtype, shape = packed
+    if not array.size:
+        return torch.empty(shape, dtype=dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # not to be written to, and samples never are
         return torch.from_numpy(array).view(dtype).reshape(shape)
