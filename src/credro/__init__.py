@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from credro.nets.trunks import on
     from credro.prediction import Prediction
+    from credro.training.cluster import Ray
     from credro.training.recipe import PRESETS, Recipe
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "credro.methods": ("Method",),
     "credro.nets.trunks": ("on",),
     "credro.prediction": ("Prediction",),
+    "credro.training.cluster": ("Ray",),
     "credro.training.recipe": ("PRESETS", "Recipe"),
     "credro.ensemble": ("Ensemble", "fit", "load"),
     "credro.evaluation": ("evaluate",),

@@ -24,6 +24,7 @@ from credro.members import PerSampleLoss
 from credro.methods import Method, make
 from credro.nets.trunk import OnTrunk
 from credro.training.calibration import check_held_out
+from credro.training.cluster import Ray
 from credro.training.features import with_features
 from credro.training.job import MakeNet, count_classes, method_for
 from credro.training.plan import planned
@@ -40,10 +41,11 @@ def fit(
     recipe: Recipe | None = None,
     classes: Classes | None = None,
     out: str | Path | None = None,
-    executor: str = "auto",
+    executor: str | Ray = "auto",
     workers: int | None = None,
     threads: int = 0,
     device: str | torch.device = "auto",
+    members_per_device: int = 1,
     held_out: Samples | None = None,
     early_stop: bool | None = None,
     calibrate: Samples | None = None,
@@ -69,10 +71,11 @@ def fit(
         classes: their names in order, or how many there are (10: 0 to 9), where not all of them occur in train_set.
         out: the run's folder; a temporary one if not given. A run that is already there goes on where it stopped; one
             with another configuration is refused.
-        executor: "sequential", "processes", "stacked" or "auto".
+        executor: "sequential", "processes", "stacked", "ray" (or ``credro.Ray(address=...)``, docs/scale.md) or "auto".
         workers: processes.
         threads: per member.
-        device: "auto" is the first accelerator, or the CPU.
+        device: "auto" is the accelerator that there is, or the CPU. Of several GPUs processes use all; "cuda:1" is one.
+        members_per_device: how many members share a GPU.
         held_out: watched while training and recorded.
         early_stop: whether a member ends when its held-out loss no longer falls, and keeps the weights of its best
             epoch; None: where no recipe is given, and as the recipe says. Without ``held_out`` a part of train_set is
@@ -124,6 +127,7 @@ def fit(
         workers=workers,
         threads=threads,
         device=device,
+        members_per_device=members_per_device,
         held_out=plan.held_out,
         loss=loss,
         progress=progress,

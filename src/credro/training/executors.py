@@ -11,7 +11,8 @@ import os
 import pickle
 import sys
 import traceback
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from types import FunctionType
 from typing import Any
@@ -21,6 +22,7 @@ from torch import nn
 
 from credro._names import one_of
 from credro.nets import multiply_adds
+from credro.training.devices import next_device, only
 from credro.training.feed import layout
 from credro.training.job import Job, TrainingError
 from credro.training.loop import Progress, Report, train_member
@@ -29,7 +31,7 @@ from credro.training.recipe import FUNCTIONS
 from credro.training.stacked import stack_is_over, train_stacked, why_not_stacked
 from credro.training.threads import threads
 
-EXECUTORS = ("auto", "sequential", "processes", "stacked")
+EXECUTORS = ("auto", "sequential", "processes", "stacked", "ray")
 STACK_LIMIT = 200_000
 """Parameters of a network up to which ``auto`` stacks: beyond it the stacked products gain nothing over the loop."""
 
@@ -73,7 +75,7 @@ def why_one_by_one(job: Job) -> str | None:
 
 def wants_processes(job: Job, workers: int) -> bool:
     """Whether processes would be faster than one member after another, or all at once."""
-    return job.members > 1 and workers > 1 and job.device.type == "cpu" and not _stacks_well(job)
+    return job.members > 1 and workers > 1 and job.device.type in ("cpu", "cuda") and not _stacks_well(job)
 
 
 def _stacks_well(job: Job) -> bool:
@@ -135,6 +137,11 @@ def ready(job: Job, i: int) -> bool:
     return all(job.run.is_done(j) for j in job.member(i).stop.waits_for)
 
 
+def unmet(job: Job, todo: list[int]) -> list[str]:
+    """What to say of members that wait for one that failed."""
+    return [f"member {i} was not trained: it needs member {job.member(i).stop.waits_for[0]}" for i in todo]
+
+
 def run_sequential(job: Job, report: Report) -> None:
     """One member after another; one that fails does not take the others with it."""
     failures: list[str] = []
@@ -144,7 +151,7 @@ def run_sequential(job: Job, report: Report) -> None:
                 train_member(job, member, report)
             except TrainingError as error:
                 failures.append(str(error))
-    _raise(failures)
+    raise_failures(failures)
 
 
 def run_stacked(job: Job, report: Report) -> None:
@@ -153,11 +160,14 @@ def run_stacked(job: Job, report: Report) -> None:
         run_sequential(job, report)
     else:
         with threads(job.threads):
-            _raise(train_stacked(job, report))
+            raise_failures(train_stacked(job, report))
 
 
-def run_processes(job: Job, report: Report, workers: int) -> None:
-    """``workers`` processes, each training one member at a time. They end when this process does, however it ends."""
+def run_processes(job: Job, report: Report, workers: int, devices: Sequence[str] = ()) -> None:
+    """``workers`` processes, each training one member at a time. They end when this process does, however it ends.
+
+    devices: GPUs that they are placed on in turn (``devices.gpus``); each sees its own alone.
+    """
     if reason := why_not_sent(job):
         raise NotSent(f"executor='processes': {reason}, or use executor='sequential'")
     context = multiprocessing.get_context("spawn")
@@ -168,11 +178,13 @@ def run_processes(job: Job, report: Report, workers: int) -> None:
         while todo or busy:
             for member in [i for i in todo if ready(job, i)][: workers - len(busy)]:
                 todo.remove(member)
-                busy[member] = idle.pop() if idle else _Worker(context, job)
+                if not idle:
+                    taken = [worker.gpu for worker in busy.values() if worker.gpu is not None]
+                    idle.append(_Worker(context, job, next_device(devices, taken) if devices else None))
+                busy[member] = idle.pop()
                 busy[member].pipe.send(member)
             if not busy:  # the rest waits for a member that failed
-                needs = {i: job.member(i).stop.waits_for[0] for i in todo}
-                failures += [f"member {i} was not trained: it needs member {needs[i]}" for i in todo]
+                failures += unmet(job, todo)
                 break
             speaking = wait([worker.pipe for worker in busy.values()])
             for member, worker in [(i, w) for i, w in busy.items() if w.pipe in speaking]:
@@ -189,7 +201,7 @@ def run_processes(job: Job, report: Report, workers: int) -> None:
         for worker in [*idle, *busy.values()]:
             worker.process.terminate()
             worker.process.join()
-    _raise(failures)
+    raise_failures(failures)
 
 
 @dataclass(frozen=True)
@@ -202,10 +214,14 @@ class Finished:
 class _Worker:
     """A process that trains the members it is told to. Each has a pipe of its own, so one that dies harms no other."""
 
-    def __init__(self, context: Any, job: Job) -> None:
+    def __init__(self, context: Any, job: Job, gpu: str | None) -> None:
         self.pipe, theirs = context.Pipe()
+        self.gpu = gpu
+        if job.device.type == "cuda":
+            job = replace(job, device=torch.device("cuda"))  # the only one that it sees
         self.process = context.Process(target=_work, args=(job, theirs, os.getpid()), daemon=True)
-        self.process.start()
+        with only(gpu):
+            self.process.start()
         theirs.close()  # so that the pipe ends when the process does
         self.ready = False
 
@@ -256,6 +272,7 @@ def _work(job: Job, pipe: Any, parent: int) -> None:
         return  # the parent is gone
 
 
-def _raise(failures: list[str]) -> None:
+def raise_failures(failures: list[str]) -> None:
+    """One error for all that went wrong, if anything did."""
     if failures:
         raise TrainingError("\n".join(failures))

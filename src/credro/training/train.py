@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import warnings
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,8 @@ from credro.methods import Method
 from credro.nets import make, make_gaussian, make_under_seed
 from credro.nets.trunk import TrunkRecord
 from credro.training.callbacks import check_callbacks, telling
+from credro.training.cluster import Ray, run_ray
+from credro.training.devices import gpus, places
 from credro.training.diagnostics import warnings_for
 from credro.training.estimate import estimate
 from credro.training.executors import (
@@ -54,7 +55,7 @@ class FitWarning(UserWarning):
 
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
-    """``auto``: the first accelerator that torch finds, else the CPU."""
+    """``auto``: the accelerator that torch finds (of several GPUs, "cuda" stands for all), else the CPU."""
     if str(device) != "auto":
         return torch.device(device)
     if torch.cuda.is_available():
@@ -102,10 +103,11 @@ def train(
     members: int,
     recipe: Recipe,
     out: str | Path,
-    executor: str = "auto",
+    executor: str | Ray = "auto",
     workers: int | None = None,
     threads: int = 0,
     device: str | torch.device = "auto",
+    members_per_device: int = 1,
     held_out: Data | None = None,
     loss: PerSampleLoss | None = None,
     progress: str = "auto",
@@ -125,9 +127,14 @@ def train(
     """
     check_recipe(recipe)
     check_callbacks(callbacks)
-    run, where = Run(out), pick_device(device)
+    cluster = executor if isinstance(executor, Ray) else Ray() if executor == "ray" else None
+    executor = "ray" if isinstance(executor, Ray) else executor
+    if cluster:
+        cluster.device(device)  # raises where it is not the members'
+    run, where = Run(out), pick_device("cpu" if cluster else device)  # of a cluster, the checks alone are made here
+    devices = gpus(where)
     classes = count_classes(data)
-    workers = workers or (os.cpu_count() or 1)
+    workers = places(devices, members_per_device, workers)
     method = method_for(data, method, "" if loss else recipe.loss)
     if isinstance(make_net, str) and data.fields:
         raise ArgumentError(
@@ -161,7 +168,8 @@ def train(
         before = run.config().execution if run.config_path.exists() else None
         chosen = before.executor if before and executor == "auto" else choose(job, executor, workers)
         if not threads:
-            job = replace(job, threads=before.threads if before else own_threads(job, chosen, workers))
+            own = cluster.threads if cluster else own_threads(job, chosen, workers)
+            job = replace(job, threads=before.threads if before else own)
         config = RunConfig(
             method=method.config(),
             members=members,
@@ -183,7 +191,7 @@ def train(
         reuse_members(run, map(Path, reuse), method, config)
         finished = sum(_epochs_done(job, i) for i in range(members))
         due, expected = finished < members * recipe.epochs, None
-        if progress != "none" and due:
+        if progress != "none" and due and not cluster:  # of which this machine knows nothing
             expected = estimate(job, chosen, min(workers, members), finished)
         alone = due and executor == "auto" and chosen == "sequential" and wants_processes(job, workers)
         with (
@@ -201,11 +209,14 @@ def train(
                 display.say(f"training takes {expected}")
             if alone and (reason := why_not_sent(job)):
                 display.say(f"note: one member after another, since {reason}")
-            if chosen == "stacked":
+            if chosen == "ray":
+                cluster = cluster or Ray()
+                run_ray(replace(job, device=cluster.device(device)), report, cluster, display.say)
+            elif chosen == "stacked":
                 run_stacked(job, report)
             elif chosen == "processes":
                 try:
-                    run_processes(job, report, min(workers, members))
+                    run_processes(job, report, min(workers, members), devices)
                 except NoWorkers as error:
                     if executor != "auto":
                         raise
