@@ -13,6 +13,7 @@ from torch import nn
 
 from credro._names import ArgumentError, UnknownName, did_you_mean, one_of
 from credro._records import Record, check_types
+from credro.nets.tail import SLOWER
 
 OPTIMIZERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
@@ -215,22 +216,37 @@ def plateau_reductions(losses: Iterable[float], patience: int) -> int:
 
 
 def make_optimizer(
-    recipe: Recipe, parameters: Iterable[nn.Parameter], without_decay: Iterable[nn.Parameter] = ()
+    recipe: Recipe,
+    parameters: Iterable[nn.Parameter],
+    without_decay: Iterable[nn.Parameter] = (),
+    slower: Iterable[nn.Parameter] = (),
 ) -> torch.optim.Optimizer:
     """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step (``set_rate``).
 
-    without_decay: those of them that weight decay leaves alone; a function then gets two groups of parameters.
+    without_decay: those of them that weight decay leaves alone. slower: those that learn at ``SLOWER`` of the rate, since
+    they were trained before. Where there are any, a function gets groups of parameters.
     """
-    apart = {id(p) for p in without_decay}
+    apart, slow = {id(p) for p in without_decay}, {id(p) for p in slower}
     every = list(parameters)
-    groups: list[dict[str, Any]] = [{"params": [p for p in every if id(p) not in apart]}]
-    if apart:
-        groups.append({"params": [p for p in every if id(p) in apart], "weight_decay": 0.0})
-    if callable(recipe.optimizer):
-        own: torch.optim.Optimizer = recipe.optimizer(groups if apart else every)
-        for group in own.param_groups:
+    groups: list[dict[str, Any]] = [{"params": [p for p in every if id(p) not in apart | slow]}]
+    if apart - slow:
+        groups.append({"params": [p for p in every if id(p) in apart - slow], "weight_decay": 0.0})
+    first_slow = len(groups)
+    if slow - apart:
+        groups.append({"params": [p for p in every if id(p) in slow - apart]})
+    if slow & apart:
+        groups.append({"params": [p for p in every if id(p) in slow & apart], "weight_decay": 0.0})
+    made = _plain_optimizer(recipe, groups) if isinstance(recipe.optimizer, str) else None
+    if made is None:
+        made = recipe.optimizer(groups if len(groups) > 1 else every)
+        for group in made.param_groups:
             group["initial_lr"] = float(group["lr"])
-        return own
+    for group in made.param_groups[first_slow:]:
+        group["lr"] = group["initial_lr"] = SLOWER * float(group["lr"])
+    return made
+
+
+def _plain_optimizer(recipe: Recipe, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
     if recipe.optimizer == "sgd":
         return torch.optim.SGD(
             groups,

@@ -148,6 +148,8 @@ def train_stacked(job: Job, report: Report) -> list[str]:
     data = (
         replace(job.data, samples=job.data.samples.to(job.device)) if isinstance(job.data.samples, Tensor) else job.data
     )
+    if data.views is not None:
+        data = replace(data, views=data.views.to(job.device))
     feeds = [Feed(data, job.inputs, job.recipe, job.device, i) for i in members]
     histories = [History(job.run.member(i) / "history.jsonl") for i in members]
     entries = [h.keep(epoch) for h in histories]
@@ -255,9 +257,10 @@ def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
             yield torch.stack([x for x, _ in parts]), torch.stack([y for _, y in parts])
         return
     orders = torch.stack([feed.order(epoch) for feed in feeds]).to(feed.device)
+    rows = torch.stack([feed.rows(epoch) for feed in feeds]).to(feed.device) if feed.views > 1 else None
     for part in feed.slices:
         index = orders[:, part]
-        x = feed.inputs(feed.samples[index.flatten()])
+        x = feed.inputs(feed.samples[(index if rows is None else rows.gather(1, index)).flatten()])
         yield x.view(*index.shape, *x.shape[1:]), feed.labels[index]
 
 
