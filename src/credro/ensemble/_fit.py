@@ -106,7 +106,14 @@ def fit(
     trunk, record = None, None
     if isinstance(make_net, OnTrunk):
         trunk, on = make_net.trunk, standing(make_net, data, watched, tell=progress != "none")
-        data, watched, record, make_net, own, notes = on.data, on.watched, on.record, on.make_net, on.make_head, on.notes
+        data, watched, record, make_net, own, notes = (
+            on.data,
+            on.watched,
+            on.record,
+            on.make_net,
+            on.make_head,
+            on.notes,
+        )
     else:
         own, notes = None if isinstance(make_net, str) else make_net, ()
     plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -73,7 +72,7 @@ def member_on(cut: Cut, record: TrunkRecord, classes: int, make_head: MakeNet | 
 
 def _feature_stats(cut: Cut, data: Data) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation (F,) of what the pretrained layers make of ``data``."""
-    found = torch.cat([cut.features(part) for x in data.chunks() for part in x.split(AT_ONCE)])
+    found = torch.cat([cut.features(part) for x in data.chunks() for part in torch.split(x, AT_ONCE)])
     return channel_stats(replace(data, samples=found, shape=tuple(found.shape[1:])))
 
 

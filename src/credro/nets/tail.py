@@ -52,7 +52,7 @@ def chain(net: nn.Module) -> Layers:
 
 @dataclass(frozen=True, eq=False)
 class Front(Trunk):
-    """The part of a trunk, ``whole``, that stays frozen; it gives its last layer's output as it is: a map, or tokens."""
+    """The part of a trunk, ``whole``, that stays frozen; gives its last layer's output as it is: a map, or tokens."""
 
     whole: Trunk | None = None
 
@@ -153,7 +153,7 @@ class Tail(nn.Module):
         self.head_name = ".".join(filter(None, ("head", find_head(head))))
 
     def train(self, mode: bool = True) -> Self:
-        """BatchNorm of the trunk keeps its pretrained statistics, and nothing drops out there: only weights are trained.
+        """BatchNorm of the trunk keeps its pretrained statistics, and nothing drops out: only weights are trained.
 
         So members begin at what the trunk gives.
         """
@@ -247,7 +247,7 @@ def _last_block(module: nn.Module) -> frozenset[str]:
         if found:
             return frozenset(n for name, m in layers[found[-1] :] for n, _ in _named(name, m))
     every = [name for name, _ in module.named_parameters()]
-    lists = [name for name, m in module.named_modules() if isinstance(m, nn.ModuleList) and any(m.parameters())]
+    lists = [name for name, m in module.named_modules() if isinstance(m, nn.ModuleList) and list(m.parameters())]
     outer = [name for name in lists if not any(name.startswith(f"{other}.") for other in lists)]
     if outer:
         count = len(module.get_submodule(outer[-1])._modules)

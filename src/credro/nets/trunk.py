@@ -69,7 +69,7 @@ class TrunkRecord(Record):
     """What a run keeps of its trunk. address: the name or path it came from; empty for a module of the user's own.
 
     digest: of its weights, preprocessing and pooling. features: F. shape: of the samples, as they are stored.
-    unfreeze: its layers of which members have copies of their own. head: the name of what follows those, where it has one.
+    unfreeze: its layers of which members have copies of their own. head: the name of what follows those, if it has one.
     views, augment: how many of each sample were trained on, and what made them.
     """
 

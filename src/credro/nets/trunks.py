@@ -85,7 +85,9 @@ def on(
     if changes:
         found = replace(found, preprocessing=replace(found.preprocessing, **changes))
     if unfreeze and isinstance(found.module, OnnxTrunk):
-        raise ArgumentError("unfreeze", f"unfreeze needs layers that torch can train, and {found.address} is an ONNX file")
+        raise ArgumentError(
+            "unfreeze", f"unfreeze needs layers that torch can train, and {found.address} is an ONNX file"
+        )
     return OnTrunk(found, head, cut(found, unfreeze) if unfreeze else None, views, made_by)
 
 
@@ -100,7 +102,8 @@ def check_views(views: int, augment: str | Augmentation | None) -> str | Augment
         raise ArgumentError("augment", f"augment must be a name or a function, got {made_by!r}")
     if (made_by == "none") != (views == 1):
         raise ArgumentError(
-            "augment", f"augment={made_by!r} does not go with views={views}: views are the plain sample and augmented ones"
+            "augment",
+            f"augment={made_by!r} does not go with views={views}: views are the plain sample and augmented ones",
         )
     return made_by
 

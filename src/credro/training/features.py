@@ -78,8 +78,8 @@ def say_size(name: str, samples: int, shape: tuple[int, ...]) -> None:
     """Say how much memory features take, where it is much."""
     if (size := 4.0 * samples * prod(shape)) > LARGE:
         warnings.warn(
-            f"the features of {name!r}, {samples:,} of shape {shape}, take {size / 1e9:.1f} GB of memory, and as much on "
-            f"disk; later layers, smaller images or fewer samples take less",
+            f"the features of {name!r}, {samples:,} of shape {shape}, take {size / 1e9:.1f} GB of memory, and as much "
+            f"on disk; later layers, smaller images or fewer samples take less",
             stacklevel=4,
         )
 

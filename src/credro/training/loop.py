@@ -74,9 +74,7 @@ class Trainer:
         self.job, self.i, self.member = job, i, job.member(i)
         self.net = job.network(i)
         trained = [p for p in self.net.parameters() if p.requires_grad]
-        self.optimizer = make_optimizer(
-            job.recipe, trained, self.member.head.without_decay(self.net), slower(self.net)
-        )
+        self.optimizer = make_optimizer(job.recipe, trained, self.member.head.without_decay(self.net), slower(self.net))
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
         self.feed = Feed(job.data, job.inputs, job.recipe, job.device, i)
         self.history = History(job.run.member(i) / "history.jsonl")

@@ -50,8 +50,8 @@ def _check_augment(job: Job) -> None:
             raise ValueError(f"augment={augment!r} needs images (C, H, W), the samples have shape {job.data.shape}")
         if augment != "none" and job.data.origin is not None and job.data.in_memory:
             raise ArgumentError(
-                "augment", f"augment={augment!r} is for images, and these are maps of a trunk: credro.on(views=...) has "
-                f"views of each image"
+                "augment", f"augment={augment!r} is for images, and these are maps of a trunk: credro.on(views=...) "
+                f"has views of each image"
             )  # fmt: skip
         return
     x = job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device)

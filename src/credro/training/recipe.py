@@ -223,40 +223,28 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step (``set_rate``).
 
-    without_decay: those of them that weight decay leaves alone. slower: those that learn at ``SLOWER`` of the rate, since
-    they were trained before. Where there are any, a function gets groups of parameters.
+    without_decay: those of them that weight decay leaves alone. slower: those that learn at ``SLOWER`` of the rate,
+    since they were trained before. Where there are any, a function gets groups of parameters.
     """
     apart, slow = {id(p) for p in without_decay}, {id(p) for p in slower}
-    every = list(parameters)
-    groups: list[dict[str, Any]] = [{"params": [p for p in every if id(p) not in apart | slow]}]
-    if apart - slow:
-        groups.append({"params": [p for p in every if id(p) in apart - slow], "weight_decay": 0.0})
-    first_slow = len(groups)
-    if slow - apart:
-        groups.append({"params": [p for p in every if id(p) in slow - apart]})
-    if slow & apart:
-        groups.append({"params": [p for p in every if id(p) in slow & apart], "weight_decay": 0.0})
-    made = _plain_optimizer(recipe, groups) if isinstance(recipe.optimizer, str) else None
-    if made is None:
-        made = recipe.optimizer(groups if len(groups) > 1 else every)
+    parts: dict[tuple[bool, bool], list[nn.Parameter]] = {(False, False): []}
+    for p in parameters:
+        parts.setdefault((id(p) in slow, id(p) in apart), []).append(p)
+    kinds = sorted(parts)  # the head's own come first: theirs is the rate that is recorded
+    groups = [{"params": parts[kind], **({"weight_decay": 0.0} if kind[1] else {})} for kind in kinds]
+    options: dict[str, Any] = {"lr": recipe.lr, "weight_decay": recipe.weight_decay}
+    if callable(recipe.optimizer):
+        made: torch.optim.Optimizer = recipe.optimizer(groups if len(groups) > 1 else parts[False, False])
         for group in made.param_groups:
             group["initial_lr"] = float(group["lr"])
-    for group in made.param_groups[first_slow:]:
-        group["lr"] = group["initial_lr"] = SLOWER * float(group["lr"])
+    elif recipe.optimizer == "sgd":
+        made = torch.optim.SGD(groups, momentum=recipe.momentum, nesterov=recipe.nesterov, **options)
+    else:
+        made = (torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW)(groups, **options)
+    for group, (is_slow, _) in zip(made.param_groups, kinds, strict=False):
+        if is_slow:
+            group["lr"] = group["initial_lr"] = SLOWER * float(group["lr"])
     return made
-
-
-def _plain_optimizer(recipe: Recipe, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-    if recipe.optimizer == "sgd":
-        return torch.optim.SGD(
-            groups,
-            lr=recipe.lr,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-            nesterov=recipe.nesterov,
-        )
-    kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
-    return kind(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, rate: float) -> None:

@@ -34,15 +34,17 @@ def with_views(
         return without_views(with_features(trunk, data, progress=progress, cache=cache))
     if isinstance(trunk, Front) and trunk.empty:
         raise ArgumentError(
-            "views", "views are computed by the frozen part of a trunk, and here none is frozen: every member trains in "
-            "a copy of the whole. Augment while training: credro.Recipe(augment=...)"
+            "views", "views are computed by the frozen part of a trunk, and here none is frozen: every member trains "
+            "in a copy of the whole. Augment while training: credro.Recipe(augment=...)"
         )  # fmt: skip
     if data.origin is not None:
         if data.views is None or data.views.shape[1] != views:
             raise ArgumentError("data", f"{data.name!r} holds features without {views} views: give the samples")
         return with_features(trunk, data)
     if isinstance(augment, str) and len(data.shape) != 3:
-        raise ArgumentError("augment", f"augment={augment!r} needs images (C, H, W), the samples have shape {data.shape}")
+        raise ArgumentError(
+            "augment", f"augment={augment!r} needs images (C, H, W), the samples have shape {data.shape}"
+        )
     seen = [data] + [replace(data, samples=Augmented(data, augment, view)) for view in range(1, views)]
     found = [with_features(trunk, one, progress=progress, cache=cache) for one in seen]
     say_size(data.name, views * len(data), found[0].shape)
@@ -68,7 +70,10 @@ class Augmented:
         """Sample numbers (B,) to samples (B, *shape), each by a generator of its own."""
         change = self.augment if callable(self.augment) else AUGMENTATIONS[self.augment]
         plain = self.data.batch(index)
-        out = [change(x, generator(SEED, "view", self.view, i)) for x, i in zip(plain.split(1), index.tolist(), strict=True)]
+        out = [
+            change(x, generator(SEED, "view", self.view, i))
+            for x, i in zip(torch.split(plain, 1), index.tolist(), strict=True)
+        ]
         for x in out:
             if not isinstance(x, Tensor) or (x.shape, x.dtype) != (plain[:1].shape, plain.dtype):
                 got = (x.dtype, tuple(x.shape)) if isinstance(x, Tensor) else type(x).__name__
