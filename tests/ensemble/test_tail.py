@@ -98,9 +98,10 @@ def test_a_run_that_was_interrupted_goes_on_bit_for_bit(tmp_path, monkeypatch):
     epoch = Trainer.train_epoch
     options = {"held_out": images(40, seed=3), "checkpoint_seconds": 0.0}
     trained(plain(), tmp_path / "through", **options)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Trainer, "train_epoch", stop)
-        trained(plain(), tmp_path / "run", **options)
+        with pytest.raises(KeyboardInterrupt):
+            trained(plain(), tmp_path / "run", **options)
     assert (tmp_path / "run/members/01/train_state.safetensors").exists()
     trained(plain(), tmp_path / "run", **options)
     assert_bitwise(weights(tmp_path / "through"), weights(tmp_path / "run"))
@@ -200,3 +201,21 @@ def test_large_maps_are_said(monkeypatch):
     monkeypatch.setattr("credro.training.features.LARGE", 120 * 8 * 5 * 5 * 4 - 1)
     with pytest.warns(UserWarning, match=r"120 of shape \(8, 5, 5\), take 0\.0 GB"):
         trained(plain(), recipe=RECIPE.with_(epochs=1), members=1)
+
+
+def test_the_last_layer_of_a_transformer(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="needs credro[transformers]")
+    torch.manual_seed(0)
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    folder = tmp_path / "vit"
+    transformers.ViTModel(transformers.ViTConfig(**small, image_size=12, patch_size=4)).save_pretrained(folder)
+    ens = trained(folder, tmp_path / "run", recipe=RECIPE.with_(optimizer="adamw", lr=5e-3))
+    start = dict(credro.on(folder).trunk.module.named_parameters())
+    moved = {name for name, p in ens.nets[0].rest[0].named_parameters() if not torch.equal(p, start[name])}
+    assert moved
+    assert not any(".0." in name or "embeddings" in name for name in moved), "the first layer stays"
+    assert any(".1." in name for name in moved)
+    assert torch.equal(credro.load(tmp_path / "run").predict(TEST).mean, ens.predict(TEST.samples).mean)
+    ens.save(tmp_path / "whole", with_trunk=True)
+    (folder / "config.json").unlink()
+    assert torch.equal(credro.load(tmp_path / "whole").predict(TEST).mean, ens.predict(TEST).mean)

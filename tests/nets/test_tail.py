@@ -143,9 +143,9 @@ def test_what_matches_nothing_is_named():
         credro.on(plain(), unfreeze="1.0, 1.5")
     with pytest.raises(ValueError, match="has no parameters"):
         credro.on(nn.Flatten(), unfreeze="last_block")
+    module = Lists()
+    del module.layers
     with pytest.raises(ValueError, match="needs a trunk that is a chain or has a list of layers"):
-        module = Lists()
-        del module.layers
         credro.on(module, unfreeze="last_block")
     with pytest.raises(ValueError, match="pool must be one of auto"):
         credro.on(plain(), pool="none")
