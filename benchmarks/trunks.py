@@ -1,7 +1,8 @@
-"""Few photographs: from scratch against heads on a frozen trunk, and what inference of M heads costs.
+"""Few photographs: from scratch against heads on a frozen or partly frozen trunk, and what inference of M heads costs.
 
-``python -m benchmarks trunks --root DIR [--runs 3]``. 1,250 images of CIFAR-10 (``cifar-10-batches-py`` in DIR), tested
-on 1,000 others and, where DIR has them, against Places365, SVHN and blurred images. Needs ``credro[trunks]``.
+``python -m benchmarks trunks --root DIR [--runs 3] [--only TITLE]``. 1,250 images of CIFAR-10
+(``cifar-10-batches-py`` in DIR), tested on 1,000 others and, where DIR has them, against Places365, SVHN and
+blurred images. Needs ``credro[trunks]``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def some(name: str, split: str, count: int, root: str) -> Data:
     return data.subset(limit(len(data), count, 0))
 
 
-def photographs(root: str, runs: int) -> None:
+def photographs(root: str, runs: int, only: str = "") -> None:
     train, test = some("cifar10", "train", TRAIN, root), some("cifar10", "test", TEST, root)
     ood = {"blur": corrupt_data(test, "defocus_blur", 5, seed=0)}
     for title, name in (("Places365", "places365"), ("SVHN", "svhn")):
@@ -41,7 +42,11 @@ def photographs(root: str, runs: int) -> None:
     print(f"| members | method | accuracy | {' | '.join(f'AUROC {n}' for n in ood)} | seconds |")
     ways: dict[str, Callable[[], Any]] = {"from scratch, resnet8": lambda: "resnet8"}
     ways["heads on efficientnet-lite0"] = lambda: on(trunk)
+    ways["efficientnet-lite0, unfreeze=last_block"] = lambda: on(trunk, unfreeze="last_block")
+    ways["heads on efficientnet-lite0, views=4"] = lambda: on(trunk, views=4)
     for title, net in ways.items():
+        if only and only not in title:
+            continue
         found: dict[str, list[list[float]]] = {}
         for run in range(runs):
             begin = time.perf_counter()
@@ -80,11 +85,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks trunks")
     parser.add_argument("--root", default="data")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", default="", help="rows whose title has this in it, and no inference")
     given = parser.parse_args(arguments or [])
     warnings.simplefilter("ignore")
-    inference()
+    if not given.only:
+        inference()
     try:
-        photographs(given.root, given.runs)
+        photographs(given.root, given.runs, given.only)
     except DataNotFound as error:
         print(f"photographs: left out, {str(error).splitlines()[0]}")
 

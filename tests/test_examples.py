@@ -138,3 +138,25 @@ def test_loading_an_example_imports_no_optional_library(monkeypatch: pytest.Monk
         monkeypatch.setitem(sys.modules, library, None)
     for name in ("huggingface_trainer", "lightning_module"):
         assert callable(example(name).main)
+
+
+def test_members_with_adapters_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("transformers", reason="needs credro[transformers]")
+    pytest.importorskip("peft", reason="needs peft")
+    module = example("lora_members")
+    with torch.random.fork_rng():
+        ens = module.main()
+        start = module.pretrained().state_dict()
+    said = capsys.readouterr().out
+    assert "weights" in said
+    one, other = (dict(net.named_parameters()) for net in ens.nets[:2])
+    for name, p in one.items():
+        if p.requires_grad:
+            assert not torch.equal(p, other[name]), "each member has its own"
+            assert "lora_" in name or name.startswith("head.")
+    kept = {n.removeprefix("model.base_model.model.").replace(".base_layer", ""): p for n, p in one.items()}
+    frozen = [name for name in kept if name in start]
+    assert len(frozen) == len(start), "all of the transformer's weights"
+    assert all(torch.equal(kept[name], start[name]) for name in frozen), "as they were"
+    x, y = module.images(200, 2, turned=True)
+    assert float((ens.predict(x).label == y).double().mean()) > 0.8

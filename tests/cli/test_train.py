@@ -205,6 +205,21 @@ def test_heads_on_a_trunk(tmp_path, cli, monkeypatch):
     predicted = cli("predict", run, tmp_path / "photos" / "test" / "light" / "0.png")
     assert predicted.code == 0, predicted.err
     assert "light" in predicted.out
+    more = cli("train", "--data", tmp_path / "photos", "--trunk", "efficientnet-lite0", "--unfreeze", "top*",
+               "--views", 2, "--augment", "flip", "--members", 2, "--epochs", 2,
+               "--out", tmp_path / "more")  # fmt: skip
+    assert more.code == 0, more.err
+    kept = Run(tmp_path / "more").config().trunk
+    assert (kept.unfreeze, kept.views, kept.augment) == ("top*", 2, "flip")
+    assert Run(tmp_path / "more").config().recipe.augment == "none"
+    assert cli("predict", tmp_path / "more", tmp_path / "photos" / "test" / "light" / "0.png").code == 0
+    for option, value, words in (("--unfreeze", "tip*", "--unfreeze must name layers"), ("--views", 0, "--views")):
+        bad = cli("train", "--data", "digits", "--trunk", "efficientnet-lite0", option, value, "--out", tmp_path / "x")
+        assert bad.code == 2
+        assert words in bad.err
+    alone = cli("train", "--data", "digits", "--unfreeze", "last_block", "--out", tmp_path / "x")
+    assert alone.code == 2
+    assert "--unfreeze is for members on a trunk: give --trunk" in alone.err
     refused = cli("train", "--data", tmp_path / "photos", "--trunk", "no-such", "--out", tmp_path / "other")
     assert refused.code == 2
     assert "--trunk must be one of efficientnet-lite0" in refused.err

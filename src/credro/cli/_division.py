@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from credro.data import Data
-    from credro.nets.trunk import Trunk
+    from credro.nets.trunk import OnTrunk
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,14 @@ class Division:
     held_out: Data | None
     calibrate: Data | None
 
-    def on(self, trunk: Trunk) -> Division:
+    def on(self, heads: OnTrunk) -> Division:
         """The same as features of the trunk; what temperatures are fitted on goes through it later."""
         from credro.training.features import with_features
+        from credro.training.views import with_views
 
-        held_out = None if self.held_out is None else with_features(trunk, self.held_out, progress=True)
-        return replace(self, train=with_features(trunk, self.train, progress=True), held_out=held_out)
+        held_out = None if self.held_out is None else with_features(heads.front, self.held_out, progress=True)
+        train = with_views(heads.front, self.train, heads.views, heads.augment, progress=True)
+        return replace(self, train=train, held_out=held_out)
 
 
 def read_parts(

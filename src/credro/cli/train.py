@@ -36,6 +36,14 @@ def train(
         ),
     ] = None,
     head: Annotated[str, typer.Option(metavar="NAME", help="Heads on the trunk: mlp or linear.")] = "mlp",
+    unfreeze: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Train these layers of the trunk too: last_block, or names such as top*."),
+    ] = None,
+    views: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Views of each image through the trunk, N - 1 of them by --augment."),
+    ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="Method: credro list methods.")] = "credro",
     members: Annotated[int, typer.Option(metavar="M", help="Members of the ensemble.")] = 5,
     recipe: Annotated[
@@ -122,7 +130,13 @@ def train(
         raise Misuse(f"--test must lie in (0, 1), got {test:g}")
     if out.is_file():
         raise Misuse(f"--out must be a folder, got the file {out}")
-    given = {"epochs": epochs, "batch_size": batch_size, "lr": lr, "augment": augment, "seed": seed}
+    for name, value in (("unfreeze", unfreeze), ("views", views)):
+        if value is not None and trunk is None:
+            raise Misuse(f"--{name} is for members on a trunk: give --trunk")
+    at_least(1, views=views)
+    several = (views or 1) > 1  # which are what is augmented then
+    recipe_augment = None if several else augment
+    given = {"epochs": epochs, "batch_size": batch_size, "lr": lr, "augment": recipe_augment, "seed": seed}
     base = PRESETS[one_of("--recipe", recipe, PRESETS)] if recipe is not None else None
     how, fields_set = _settings(set_, method)
     changes = {**{k: v for k, v in given.items() if v is not None}, **fields_set}
@@ -131,13 +145,15 @@ def train(
     if trunk is not None and net is not None:
         raise Misuse("--net is a member's whole network; with --trunk members are heads: take --head")
     with checking_options():
-        heads = None if trunk is None else on(trunk, head)  # before anything is read
+        heads = None  # before anything is read
+        if trunk is not None:
+            heads = on(trunk, head, unfreeze=unfreeze or "", views=views or 1, augment=augment if several else None)
     parts = read_parts(data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed)
     made: str | OnTrunk = heads or net or ("resnet8" if len(parts.train.shape) == 3 else "table")
     if isinstance(made, str):
         _check_net(made, parts.train.shape)
     else:
-        parts = parts.on(made.trunk)
+        parts = parts.on(made)
     plan = planned(parts.train, made, base, held_out=parts.held_out, early_stop=early_stop, changes=changes)
     if force:
         _remove(out)

@@ -77,7 +77,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
     bad: tuple[BadFile, ...] = field(default=(), repr=False)  # files that were left out because they cannot be read
     batch_size: int | None = None  # of the loader that it came in
     origin: Data | None = field(default=None, repr=False)  # of features: the samples they were computed from
-    made_by: str = field(default="", repr=False)  # and by what: a trunk's digest
+    made_by: str = field(default="", repr=False)  # and by what: a trunk's digest, and that of the views
+    views: Tensor | None = field(default=None, repr=False)  # (N, V, *shape): a sample and augmented ones, to draw from
     fields: tuple[Field, ...] = ()  # of samples of several tensors
 
     def __len__(self) -> int:
@@ -124,6 +125,7 @@ class Data(Dataset[tuple[Tensor, Any]]):
             groups=None if self.groups is None else self.groups[index.to(self.groups.device)],
             paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
             origin=None if self.origin is None else self.origin.subset(index),
+            views=None if self.views is None else self.views[index.to(self.views.device)],
         )
 
     def relabel(self, labels: Tensor, classes: Sequence[str] | None = None) -> Data:

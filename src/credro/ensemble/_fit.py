@@ -20,16 +20,17 @@ from credro.data.load import load as read_set
 from credro.ensemble._ensemble import Ensemble
 from credro.ensemble._load import load
 from credro.ensemble._samples import Samples
+from credro.ensemble._trunk import standing
 from credro.members import PerSampleLoss
 from credro.methods import Method, make
 from credro.nets.trunk import OnTrunk
 from credro.training.calibration import check_held_out
 from credro.training.cluster import Ray
-from credro.training.features import with_features
 from credro.training.job import MakeNet, count_classes, method_for
 from credro.training.plan import planned
 from credro.training.recipe import Recipe
 from credro.training.train import check_recipe, train
+from credro.training.views import without_views
 
 
 def fit(
@@ -60,7 +61,7 @@ def fit(
 
     Args:
         make_net: a network's name (``credro list nets``), a function that builds a new one at every call, or heads on
-            a frozen backbone, ``credro.on("efficientnet-lite0", head="mlp")``.
+            a frozen or partly frozen backbone, ``credro.on("efficientnet-lite0", unfreeze="last_block")``.
         train_set: a ``Data``, any torch ``Dataset`` or ``DataLoader``, a pair ``(x, y)``, or a file or folder. The
             distinct values of y are the classes, in order; ``ens.classes`` has their names, and ``pred.label`` counts
             them from 0. Real numbers make it a regression.
@@ -107,13 +108,17 @@ def fit(
         check_recipe(recipe)
     trunk, record = None, None
     if isinstance(make_net, OnTrunk):
-        trunk, stored, tell = make_net.trunk, data.origin or data, progress != "none"
-        data = with_features(trunk, data, progress=tell)
-        watched = None if watched is None else with_features(trunk, watched, progress=tell)
-        record, make_net = (
-            trunk.record(stored.shape, data.shape[0], stored.fields),
-            make_net.network(data.shape[0], count_classes(data)),
+        trunk, on = make_net.trunk, standing(make_net, data, watched, tell=progress != "none")
+        data, watched, record, make_net, own, notes = (
+            on.data,
+            on.watched,
+            on.record,
+            on.make_net,
+            on.make_head,
+            on.notes,
         )
+    else:
+        own, notes = None if isinstance(make_net, str) else make_net, ()
     plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
     chosen = method_for(plan.train, chosen, "" if loss else plan.recipe.loss)
     run = train(
@@ -128,17 +133,16 @@ def fit(
         threads=threads,
         device=device,
         members_per_device=members_per_device,
-        held_out=plan.held_out,
+        held_out=plan.held_out and without_views(plan.held_out),
         loss=loss,
         progress=progress,
         checkpoint_seconds=checkpoint_seconds,
         facts=facts,
         reuse=reuse,
         callbacks=callbacks,
-        notes=tuple(dict.fromkeys((*data.notes, _in_short(plan.train), *plan.notes))),
+        notes=tuple(dict.fromkeys((*data.notes, _in_short(plan.train), *notes, *plan.notes))),
         trunk=record,
     )
-    own = None if isinstance(make_net, str) else make_net
     ensemble = load(run.folder, method=chosen, make_net=own, device=device, trunk=trunk)
     ensemble._keep = keep
     if aside is not None:

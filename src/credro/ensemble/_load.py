@@ -9,8 +9,9 @@ import torch
 from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.ensemble._ensemble import Ensemble
-from credro.ensemble._trunk import reopened
+from credro.ensemble._trunk import member_on, reopened
 from credro.methods import Method, as_read
+from credro.nets.tail import cut
 from credro.nets.trunks import Source
 from credro.training.job import MakeNet
 from credro.training.keep import Parts, build_members, check_members, in_words
@@ -36,7 +37,7 @@ def load(
         folder: where ``fit`` or ``credro train`` put it.
         method: read the same networks by another method with the same training, such as "crewra" for a run of "de".
             A run whose method has a choice of your own (``credro.Method``) needs it here.
-        make_net: needed for a network that is not one of credro's own.
+        make_net: needed for a network, or a head on a trunk, that is not one of credro's own.
         device: where the networks go.
         trunk: needed for members on a trunk that cannot be opened from the address that the run has.
 
@@ -59,7 +60,11 @@ def load(
         trained = _trained_by(run, config)
         chosen = trained if method is None else as_read(trained, method)
     network, inputs, classes = config.network, config.inputs, config.classes
-    if network.name is not None:
+    stands = None if config.trunk is None else reopened(config.trunk, run.folder, trunk)
+    parted = cut(stands, config.trunk.unfreeze) if config.trunk and stands and config.trunk.unfreeze else None
+    if config.trunk is not None and parted is not None and (config.trunk.head or make_net is not None):
+        build = member_on(parted, config.trunk, len(classes), make_net)
+    elif network.name is not None:
         build, _ = net_factory(network.name, len(classes), inputs.shape, network.target)
     elif make_net is None:
         raise ArgumentError(
@@ -71,8 +76,8 @@ def load(
     nets = [net.to(where) for net in build_members(run, config, build, chosen)]
     check_members(run, network, Parts(nets, chosen, inputs, classes, where))
     ensemble = Ensemble(nets, chosen, inputs, classes, where, run)
-    if config.trunk is not None:
-        ensemble.trunk = reopened(config.trunk, run.folder, trunk)
+    if stands is not None:
+        ensemble.trunk = stands if parted is None else parted.front
         ensemble.trunk.module.to(where)
     return ensemble
 

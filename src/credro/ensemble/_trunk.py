@@ -1,17 +1,83 @@
-"""The trunk of a run: opened from its address, from what was saved with it, or as the user gives it, and checked."""
+"""The trunk of a run: what members on it are made of, and how it is opened again, saved and checked."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from credro._names import ArgumentError
-from credro.nets.trunk import Trunk, TrunkRecord
+from credro.data.base import Data
+from credro.data.fields import listed
+from credro.data.stats import channel_stats
+from credro.nets.tail import Cut, Front
+from credro.nets.trunk import AT_ONCE, HEADS, OnTrunk, Trunk, TrunkRecord
 from credro.nets.trunks import NAMED, OnnxTrunk, Source, bare_trunk, open_trunk
+from credro.training.features import with_features
 from credro.training.files import read_tensors, write_tensors
+from credro.training.job import MakeNet, count_classes
+from credro.training.recipe import name_of
+from credro.training.train import net_factory, spread
+from credro.training.views import with_views, without_views
 
 WEIGHTS = "weights.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What is trained where members stand on a trunk: its features, what follows it, and what the run keeps of it.
+
+    make_head: what builds a head of the user's own, for ``load``. notes: what the user should know.
+    """
+
+    data: Data
+    watched: Data | None
+    record: TrunkRecord
+    make_net: str | MakeNet
+    make_head: MakeNet | None
+    notes: tuple[str, ...] = ()
+
+
+def standing(on: OnTrunk, data: Data, watched: Data | None, *, tell: bool) -> Standing:
+    """Compute the features of ``data`` and ``watched``, or find them; tell: say how far that is."""
+    samples, classes = data.origin or data, count_classes(data)
+    if samples.fields and (on.cut is not None or on.views > 1):
+        name = "views" if on.cut is None else "unfreeze"
+        raise ArgumentError(name, f"{name} is for samples of one tensor; these have {listed(samples.fields)}")
+    some = samples.batch(torch.arange(min(2, len(samples))))
+    features = None if on.cut is None or not len(samples) else on.cut.check(some)  # before any work is done
+    data = with_views(on.front, data, on.views, on.augment, progress=tell)
+    if watched is not None:
+        watched = without_views(with_features(on.front, watched, progress=tell))
+    record = replace(
+        on.trunk.record(samples.shape, features or data.shape[0], samples.fields),
+        views=on.views,
+        augment=on.augment if isinstance(on.augment, str) else name_of(on.augment),
+    )
+    if on.cut is None or features is None:
+        made = on.network(data.shape[0], classes)
+        return Standing(data, watched, record, made, None if isinstance(made, str) else made)
+    named = isinstance(on.head, str)
+    record = replace(record, unfreeze=on.cut.unfreeze, head=on.head if isinstance(on.head, str) else "")
+    inner = on.network(features, classes)
+    make_head = net_factory(inner, classes, (features,), None if classes else spread(data))[0]
+    tail = on.cut.factory(make_head, features, _feature_stats(on.cut, data))
+    return Standing(data, watched, record, tail, None if named else make_head, (on.cut.note,))
+
+
+def member_on(cut: Cut, record: TrunkRecord, classes: int, make_head: MakeNet | None) -> MakeNet:
+    """What builds a member of a run on a partly frozen trunk; make_head: where its head is the user's own."""
+    if make_head is None:  # of a regression the weights have mean and standard deviation
+        make_head = net_factory(HEADS[record.head], classes, (record.features,), None if classes else (0.0, 1.0))[0]
+    return cut.factory(make_head, record.features, None)
+
+
+def _feature_stats(cut: Cut, data: Data) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation (F,) of what the pretrained layers make of ``data``."""
+    found = torch.cat([cut.features(part) for x in data.chunks() for part in torch.split(x, AT_ONCE)])
+    return channel_stats(replace(data, samples=found, shape=tuple(found.shape[1:])))
 
 
 def reopened(record: TrunkRecord, folder: Path, given: Source | None) -> Trunk:
@@ -36,6 +102,7 @@ def reopened(record: TrunkRecord, folder: Path, given: Source | None) -> Trunk:
 
 def save_trunk(trunk: Trunk, folder: Path) -> None:
     """All that is needed to open it again, into the run's folder ``trunk``."""
+    trunk = trunk.whole if isinstance(trunk, Front) and trunk.whole is not None else trunk
     place = folder / "trunk"
     source = Path(trunk.address) if trunk.address else None
     if isinstance(trunk.module, OnnxTrunk):

@@ -54,10 +54,13 @@ class Posterior(nn.Module):
 
 
 def make_variational(net: nn.Module, std: float = 0.05) -> nn.Module:
-    """Give every weight and bias of the convolution and linear layers of ``net`` a Gaussian posterior, in place."""
+    """Give every weight and bias of the convolution and linear layers of ``net`` a Gaussian posterior, in place.
+
+    What is frozen stays as it is.
+    """
     for module in list(net.modules()):
         if isinstance(module, LAYERS):
-            for name in [n for n, p in module.named_parameters(recurse=False) if p is not None]:
+            for name in [n for n, p in module.named_parameters(recurse=False) if p.requires_grad]:
                 parametrize.register_parametrization(module, name, Posterior(getattr(module, name), std), unsafe=True)
     return net
 

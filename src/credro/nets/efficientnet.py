@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from credro.nets.resnet import Mean
 from credro.nets.shape import check_classes, check_image
 
 STAGES = (  # expansion, channels, blocks, stride of the first, kernel
@@ -82,6 +83,7 @@ class EfficientNetLite0(nn.Module):
     """Images (B, 3, H, W) to logits (B, classes) of 1280 pooled features."""
 
     head_name = "fc"
+    last_block = "blocks.15"  # with ``top``, which only widens what it gives
 
     def __init__(self, *, classes: int = 1000, shape: Sequence[int] = (3, 224, 224)) -> None:
         """With ImageNet's 1000 classes the published weights fit as they are. shape: of one image, any size from 32."""
@@ -102,6 +104,11 @@ class EfficientNetLite0(nn.Module):
         """Logits (B, classes)."""
         out: Tensor = self.fc(self.top(self.blocks(self.stem(x))).mean((-2, -1)))
         return out
+
+    def as_chain(self) -> list[tuple[str, nn.Module]]:
+        """Its layers in order, for ``credro.nets.tail``."""
+        blocks = [(f"blocks.{name}", block) for name, block in self.blocks.named_children()]
+        return [("stem", self.stem), *blocks, ("top", self.top), ("", Mean()), ("fc", self.fc)]
 
     @staticmethod
     def from_published(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

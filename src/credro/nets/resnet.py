@@ -126,6 +126,23 @@ class ResNet(nn.Module):
         logits: Tensor = getattr(self, self.head_name)(x.mean((-2, -1)))
         return logits
 
+    def as_chain(self) -> list[tuple[str, nn.Module]]:
+        """Its layers in order, for ``credro.nets.tail``."""
+        layers: list[tuple[str, nn.Module]] = [("conv1", self.conv1), ("bn1", self.bn1), ("", nn.ReLU())]
+        if self.stem == "imagenet":
+            layers.append(("", nn.MaxPool2d(3, stride=2, padding=1)))
+        for stage in (f"layer{i + 1}" for i in range(self.stages)):
+            layers += [(f"{stage}.{name}", block) for name, block in self.get_submodule(stage).named_children()]
+        return [*layers, ("", Mean()), (self.head_name, self.get_submodule(self.head_name))]
+
+
+class Mean(nn.Module):
+    """The mean over the pixels, as a layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) to (B, channels)."""
+        return x.mean((-2, -1))
+
 
 def kaiming_fan_out(net: nn.Module) -> None:
     """Draw all convolutions anew from N(0, 2 / (outputs * kernel area)), as torchvision does."""

@@ -11,15 +11,19 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from credro._names import ArgumentError, one_of
 from credro._records import Record
+from credro.data.augment import Augmentation
 from credro.data.conform import fit_images
 from credro.data.fields import Batch, Field, Fields, call, listed, split
+
+if TYPE_CHECKING:
+    from credro.nets.tail import Cut
 
 POOLS = ("auto", "mean", "cls", "pooler_output")
 """How what a backbone gives becomes one row of features: "auto" takes the mean of a map, and of an output of the
@@ -68,6 +72,8 @@ class TrunkRecord(Record):
     """What a run keeps of its trunk. address: the name or path it came from; empty for a module of the user's own.
 
     digest: of its weights, preprocessing and pooling. features: F. shape: of the samples, as they are stored.
+    unfreeze: its layers of which members have copies of their own. head: the name of what follows those, if it has one.
+    views, augment: how many of each sample were trained on, and what made them.
     """
 
     address: str
@@ -76,6 +82,10 @@ class TrunkRecord(Record):
     shape: tuple[int, ...]
     preprocessing: Preprocessing
     pool: str
+    unfreeze: str = ""
+    head: str = ""
+    views: int = 1
+    augment: str = "none"
     fields: tuple[Field, ...] = ()  # of samples of several tensors
 
 
@@ -92,7 +102,7 @@ class Trunk:
 
     def __post_init__(self) -> None:
         """It is only ever read."""
-        one_of("pool", self.pool, POOLS)
+        one_of("pool", self.pool, (*POOLS, "none"))  # "none": a part of a trunk (``credro.nets.tail``)
         self.module.eval().requires_grad_(False)
 
     @property
@@ -133,7 +143,8 @@ class Trunk:
 
     def record(self, shape: Sequence[int], features: int, fields: tuple[Field, ...] = ()) -> TrunkRecord:
         """What a run keeps. shape, fields: of the samples."""
-        return TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool, fields)
+        known = (self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
+        return TrunkRecord(*known, fields=fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +153,14 @@ class OnTrunk:
 
     trunk: Trunk
     head: str | Callable[[int, int], nn.Module] = "mlp"
+    cut: Cut | None = None  # where a part of it is trained along
+    views: int = 1
+    augment: str | Augmentation = "none"  # what makes the views
+
+    @property
+    def front(self) -> Trunk:
+        """What runs once for all members: the trunk, or the part of it that is frozen."""
+        return self.trunk if self.cut is None else self.cut.front
 
     def network(self, features: int, classes: int) -> str | Callable[[], nn.Module]:
         """What ``fit`` takes as a member's network."""
@@ -159,6 +178,8 @@ def _token_mean(tokens: Tensor, mask: Tensor | None) -> Tensor:
 def _pooled(output: Any, pool: str, samples: int, mask: Tensor | None = None) -> Tensor:
     """Whatever a backbone gives to (B, F). mask: (B, T), which tokens are no padding."""
     found: Any = output
+    if pool == "none" and isinstance(output, Tensor) and output.ndim > 1 and len(output) == samples:
+        return output
     if not isinstance(output, Tensor):
         pooler, tokens = (getattr(output, name, None) for name in ("pooler_output", "last_hidden_state"))
         if pool == "pooler_output" or (pool == "auto" and isinstance(pooler, Tensor)):

@@ -19,10 +19,12 @@ from torch import Tensor, nn
 
 from credro._names import ArgumentError, did_you_mean, one_of
 from credro._records import read_json
+from credro.data.augment import AUGMENTATIONS, Augmentation
 from credro.data.errors import need
 from credro.nets.head import set_head
 from credro.nets.registry import NETS, make
-from credro.nets.trunk import HEADS, OnTrunk, Preprocessing, Trunk
+from credro.nets.tail import cut
+from credro.nets.trunk import HEADS, POOLS, OnTrunk, Preprocessing, Trunk
 from credro.nets.weights import load_weights
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -49,6 +51,9 @@ def on(
     std: Sequence[float] | None = None,
     pool: str = "auto",
     remote_code: bool = False,
+    unfreeze: str = "",
+    views: int = 1,
+    augment: str | Augmentation | None = None,
 ) -> OnTrunk:
     """Members that are heads on a frozen trunk, for ``credro.fit``: the trunk runs once, however many they are.
 
@@ -61,7 +66,14 @@ def on(
             trunk if not given.
         pool: how what the trunk gives becomes features: "auto", "mean", "cls" or "pooler_output".
         remote_code: run code that a transformers folder brings. Only for folders that you trust.
+        unfreeze: layers that each member trains in a copy of its own, at a tenth of the head's learning rate:
+            "last_block", or patterns of their names, ``"blocks.15*, top"``.
+        views: of each training sample, the plain one and so many less one augmented; a member draws one an epoch.
+        augment: what makes them: a name in ``credro.data.AUGMENTATIONS`` (not given: "crop-flip"), or a function
+            (batch, generator) -> batch.
     """
+    one_of("pool", pool, POOLS)
+    made_by = check_views(views, augment)
     if isinstance(head, str):
         one_of("head", head, HEADS)
     elif not callable(head):
@@ -72,7 +84,28 @@ def on(
     changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     if changes:
         found = replace(found, preprocessing=replace(found.preprocessing, **changes))
-    return OnTrunk(found, head)
+    if unfreeze and isinstance(found.module, OnnxTrunk):
+        raise ArgumentError(
+            "unfreeze", f"unfreeze needs layers that torch can train, and {found.address} is an ONNX file"
+        )
+    return OnTrunk(found, head, cut(found, unfreeze) if unfreeze else None, views, made_by)
+
+
+def check_views(views: int, augment: str | Augmentation | None) -> str | Augmentation:
+    """What makes the views; raises where number and augmentation do not go together."""
+    if not isinstance(views, int) or isinstance(views, bool) or views < 1:
+        raise ArgumentError("views", f"views must be a whole number of at least 1, got {views!r}")
+    made_by = ("crop-flip" if views > 1 else "none") if augment is None else augment
+    if isinstance(made_by, str):
+        one_of("augment", made_by, AUGMENTATIONS)
+    elif not callable(made_by):
+        raise ArgumentError("augment", f"augment must be a name or a function, got {made_by!r}")
+    if (made_by == "none") != (views == 1):
+        raise ArgumentError(
+            "augment",
+            f"augment={made_by!r} does not go with views={views}: views are the plain sample and augmented ones",
+        )
+    return made_by
 
 
 def open_trunk(

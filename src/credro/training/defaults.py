@@ -56,10 +56,21 @@ IMAGES = Plan(
 SMALL_IMAGES = replace(IMAGES, steps=2500)
 """Up to ``FEW_PIXELS``: they cost a quarter and, with less in them, are harder to tell apart."""
 FEW_PIXELS = 48 * 48
+TAIL = Plan(
+    Recipe(optimizer="adamw", lr=1e-3, weight_decay=0.1, warmup=1),
+    steps=600,
+    epochs=(12, 40),
+    batch=(32, 128),
+    an_epoch=32,
+    patience=0.3,
+)
+"""Layers of a trunk with a head: they begin where the trunk ended, and need fewer steps than what begins anew."""
 
 
 def plan_for(data: Data) -> Plan:
     """The plan of the samples' kind."""
+    if data.origin is not None and data.prepared:
+        return TAIL
     if len(data.shape) != 3:
         return TABLE
     return SMALL_IMAGES if data.shape[1] * data.shape[2] <= FEW_PIXELS else IMAGES

@@ -22,6 +22,7 @@ from torch import nn
 
 from credro._names import one_of
 from credro.nets import multiply_adds
+from credro.nets.tail import slower
 from credro.training.devices import next_device, only
 from credro.training.feed import layout
 from credro.training.job import Job, TrainingError
@@ -70,6 +71,8 @@ def why_one_by_one(job: Job) -> str | None:
         return f"accumulate={job.recipe.accumulate} is for members trained one by one"
     if callable(job.recipe.optimizer):
         return "an optimizer of your own may not keep the members of a stack apart"
+    if slower(job.network(0)):
+        return "layers of a trunk have a learning rate of their own"
     return why_not_stacked(job)
 
 

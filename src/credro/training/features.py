@@ -6,7 +6,8 @@ import os
 import sys
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 
 import torch
@@ -15,12 +16,15 @@ from torch import Tensor
 from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.data.base import Data
+from credro.nets.tail import Front
 from credro.nets.trunk import AT_ONCE, Trunk
 from credro.training.files import read_tensors, write_tensors
 
 BATCH = 32 * AT_ONCE
 EVERY = 5.0
 """Seconds between two words on how far it is."""
+LARGE = 1e9
+"""Bytes from which it is said beforehand how large the features are."""
 
 
 def cache_folder() -> Path:
@@ -37,9 +41,13 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
     """
     made = trunk.digest
     if data.origin is not None:
-        if data.made_by != made:
+        if data.made_by.partition(" ")[0] != made:
             raise ArgumentError("data", f"{data.name!r} holds features of another trunk")
         return data
+    if isinstance(trunk, Front) and trunk.empty:  # nothing that is worth keeping
+        prepared = Prepared(trunk, data)
+        shape = tuple(prepared(torch.arange(min(1, len(data)))).shape[1:])
+        return replace(data, samples=prepared, shape=shape, mean=(), std=(), prepared=True, origin=data, made_by=made)
     path = cache_folder() / f"{data.fingerprint()}-{made[:16]}.safetensors" if cache and data.repeats() else None
     features = _kept(path) if path is not None else None
     if features is None:
@@ -50,8 +58,31 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
             except OSError as error:  # they are here; only the next call will take as long
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
-    features_only = replace(data, samples=features, shape=shape, mean=(), std=(), prepared=False, fields=())
-    return replace(features_only, origin=data, made_by=made)
+    own = isinstance(trunk, Front)  # the layers that follow want it as it is
+    plain = replace(data, samples=features, shape=shape, fields=(), mean=(), std=())
+    return replace(plain, prepared=own, origin=data, made_by=made)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Reads samples as a trunk's preprocessing leaves them."""
+
+    trunk: Trunk
+    data: Data
+
+    def __call__(self, index: Tensor) -> Tensor:
+        """Sample numbers (B,) to what the backbone takes (B, ...)."""
+        return self.trunk.preprocessing(self.data.batch(index))
+
+
+def say_size(name: str, samples: int, shape: tuple[int, ...]) -> None:
+    """Say how much memory features take, where it is much."""
+    if (size := 4.0 * samples * prod(shape)) > LARGE:
+        warnings.warn(
+            f"the features of {name!r}, {samples:,} of shape {shape}, take {size / 1e9:.1f} GB of memory, and as much "
+            f"on disk; later layers, smaller images or fewer samples take less",
+            stacklevel=4,
+        )
 
 
 def _kept(path: Path) -> Tensor | None:
@@ -65,16 +96,22 @@ def _kept(path: Path) -> Tensor | None:
 
 
 def _computed(trunk: Trunk, data: Data, progress: bool) -> Tensor:
-    parts: list[Tensor] = []
+    out: Tensor | None = None  # filled in place: maps are too large to hold twice
     started = said = time.monotonic()
     for start in range(0, len(data), BATCH):
-        parts.append(trunk.features(data.batch(torch.arange(start, min(start + BATCH, len(data))))))
-        if not bool(parts[-1].isfinite().all()):
-            bad = start + int((~parts[-1].isfinite()).any(1).nonzero()[0])
+        part = trunk.features(data.batch(torch.arange(start, min(start + BATCH, len(data)))))
+        if not bool(part.isfinite().all()):
+            bad = start + int((~part.isfinite()).flatten(1).any(1).nonzero()[0])
             raise ArgumentError("trunk", f"the trunk's features are NaN or infinite for sample {bad} of {data.name!r}")
+        if out is None:
+            say_size(data.name, len(data), tuple(part.shape[1:]))
+            out = torch.empty(len(data), *part.shape[1:])
+        out[start : start + len(part)] = part
         if progress and (now := time.monotonic()) - said >= EVERY:
             done = min(start + BATCH, len(data))
             left = (now - started) / done * (len(data) - done)
             print(f"features of {data.name}: {done:,} of {len(data):,} samples, {left:.0f} s left", file=sys.stderr)
             said = now
-    return torch.cat(parts)
+    if out is None:
+        raise ArgumentError("data", f"{data.name!r} has no samples")
+    return out

@@ -113,6 +113,9 @@ class Feed:
         self.slices = batches(len(data), recipe.batch_size)
         self.labels = data.labels.to(device)
         self.samples = data.samples.to(device) if isinstance(data.samples, Tensor | Fields) else None
+        self.views = 1 if data.views is None else data.views.shape[1]
+        if data.views is not None:
+            self.samples = data.views.to(device).flatten(0, 1)
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -125,20 +128,26 @@ class Feed:
             return balanced_order(self.data.labels, draws)
         return torch.randperm(len(self.data), generator=draws)
 
+    def rows(self, epoch: int) -> Tensor:
+        """Where in ``samples`` each sample (N,) is found in this epoch: of several views of it, one is drawn."""
+        every = torch.arange(len(self.data))
+        if self.views == 1:
+            return every
+        draws = generator(self.recipe.seed, self.member, "view", epoch)
+        return every * self.views + torch.randint(self.views, (len(every),), generator=draws)
+
     def epoch(self, epoch: int) -> Iterator[tuple[Any, Tensor]]:
         """Pairs of network input (B, *shape), or ``Fields``, and target (B, ...)."""
         order = self.order(epoch)
         draws = generator(self.recipe.seed, self.member, "augment", epoch)
-        for index, x in self._raw([order[s] for s in self.slices]):
-            yield (
-                layout(self.inputs(augmented(self.augment, x, draws)), self.recipe),
-                self.labels[index.to(self.device)],
-            )
+        for index, x in self._raw([order[s] for s in self.slices], self.rows(epoch)):
+            given = self.inputs(augmented(self.augment, x, draws))
+            yield layout(given, self.recipe), self.labels[index.to(self.device)]
 
-    def _raw(self, indices: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:
+    def _raw(self, indices: list[Tensor], rows: Tensor) -> Iterator[tuple[Tensor, Any]]:
         if self.samples is not None:
             for index in indices:
-                yield index, self.samples[index.to(self.device)]
+                yield index, self.samples[rows[index].to(self.device)]
         else:
             yield from zip(indices, read_ahead(self.data.batch, indices, self.device), strict=True)
 

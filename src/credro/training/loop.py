@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from credro.data.fields import call
 from credro.nets import train_mode
+from credro.nets.tail import slower
 from credro.training.calibration import calibrated_loss
 from credro.training.checkpoint import pack_optimizer, unpack_optimizer
 from credro.training.diagnostics import fitness, scores_of
@@ -74,7 +75,7 @@ class Trainer:
         self.job, self.i, self.member = job, i, job.member(i)
         self.net = job.network(i)
         trained = [p for p in self.net.parameters() if p.requires_grad]
-        self.optimizer = make_optimizer(job.recipe, trained, self.member.head.without_decay(self.net))
+        self.optimizer = make_optimizer(job.recipe, trained, self.member.head.without_decay(self.net), slower(self.net))
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
         self.feed = Feed(job.data, job.inputs, job.recipe, job.device, i)
         self.history = History(job.run.member(i) / "history.jsonl")

@@ -13,6 +13,7 @@ from torch import Tensor
 from credro._names import ArgumentError
 from credro.data.augment import AUGMENTATIONS
 from credro.data.fields import Fields
+from credro.nets.tail import slower
 from credro.training.checkpoint import pack_optimizer, unpack_optimizer
 from credro.training.recipe import FUNCTION, FUNCTIONS, Recipe, make_optimizer, name_of
 from credro.training.streams import generator
@@ -48,6 +49,11 @@ def _check_augment(job: Job) -> None:
             raise ValueError(f"augment must be one of {', '.join(AUGMENTATIONS)}, got {augment!r}")
         if augment != "none" and len(job.data.shape) != 3:
             raise ValueError(f"augment={augment!r} needs images (C, H, W), the samples have shape {job.data.shape}")
+        if augment != "none" and job.data.origin is not None and job.data.in_memory:
+            raise ArgumentError(
+                "augment", f"augment={augment!r} is for images, and these are maps of a trunk: credro.on(views=...) "
+                f"has views of each image"
+            )  # fmt: skip
         return
     x = job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device)
     x = x.value if isinstance(x, Fields) else x
@@ -79,7 +85,7 @@ def _check_optimizer(job: Job) -> None:
     parameters = [p for p in net.parameters() if p.requires_grad]
 
     def build() -> Any:
-        return make_optimizer(job.recipe, parameters, head.without_decay(net))
+        return make_optimizer(job.recipe, parameters, head.without_decay(net), slower(net))
 
     own = job.recipe.optimizer
     optimizer = _tried("optimizer", own, build)

@@ -13,6 +13,7 @@ from torch import nn
 
 from credro._names import ArgumentError, UnknownName, did_you_mean, one_of
 from credro._records import Record, check_types
+from credro.nets.tail import SLOWER
 
 OPTIMIZERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
@@ -215,32 +216,35 @@ def plateau_reductions(losses: Iterable[float], patience: int) -> int:
 
 
 def make_optimizer(
-    recipe: Recipe, parameters: Iterable[nn.Parameter], without_decay: Iterable[nn.Parameter] = ()
+    recipe: Recipe,
+    parameters: Iterable[nn.Parameter],
+    without_decay: Iterable[nn.Parameter] = (),
+    slower: Iterable[nn.Parameter] = (),
 ) -> torch.optim.Optimizer:
     """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step (``set_rate``).
 
-    without_decay: those of them that weight decay leaves alone; a function then gets two groups of parameters.
+    without_decay: those of them that weight decay leaves alone. slower: those that learn at ``SLOWER`` of the rate,
+    since they were trained before. Where there are any, a function gets groups of parameters.
     """
-    apart = {id(p) for p in without_decay}
-    every = list(parameters)
-    groups: list[dict[str, Any]] = [{"params": [p for p in every if id(p) not in apart]}]
-    if apart:
-        groups.append({"params": [p for p in every if id(p) in apart], "weight_decay": 0.0})
+    apart, slow = {id(p) for p in without_decay}, {id(p) for p in slower}
+    parts: dict[tuple[bool, bool], list[nn.Parameter]] = {(False, False): []}
+    for p in parameters:
+        parts.setdefault((id(p) in slow, id(p) in apart), []).append(p)
+    kinds = sorted(parts)  # the head's own come first: theirs is the rate that is recorded
+    groups = [{"params": parts[kind], **({"weight_decay": 0.0} if kind[1] else {})} for kind in kinds]
+    options: dict[str, Any] = {"lr": recipe.lr, "weight_decay": recipe.weight_decay}
     if callable(recipe.optimizer):
-        own: torch.optim.Optimizer = recipe.optimizer(groups if apart else every)
-        for group in own.param_groups:
+        made: torch.optim.Optimizer = recipe.optimizer(groups if len(groups) > 1 else parts[False, False])
+        for group in made.param_groups:
             group["initial_lr"] = float(group["lr"])
-        return own
-    if recipe.optimizer == "sgd":
-        return torch.optim.SGD(
-            groups,
-            lr=recipe.lr,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-            nesterov=recipe.nesterov,
-        )
-    kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
-    return kind(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    elif recipe.optimizer == "sgd":
+        made = torch.optim.SGD(groups, momentum=recipe.momentum, nesterov=recipe.nesterov, **options)
+    else:
+        made = (torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW)(groups, **options)
+    for group, (is_slow, _) in zip(made.param_groups, kinds, strict=False):
+        if is_slow:
+            group["lr"] = group["initial_lr"] = SLOWER * float(group["lr"])
+    return made
 
 
 def set_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, rate: float) -> None:

@@ -52,7 +52,11 @@ def _comparable(here: RunConfig, there: RunConfig) -> bool:
     def all_but_method(config: RunConfig) -> tuple[object, ...]:
         stacked, threads = config.execution.executor == "stacked", config.execution.threads
         same = (config.recipe, config.network, config.inputs, config.loss, config.held_out, config.data.fingerprint)
-        return (*same, stacked, threads)
+        trunk = config.trunk and (
+            config.trunk.digest,
+            config.trunk.unfreeze,
+        )  # copies of its layers are where they begin
+        return (*same, stacked, threads, trunk)
 
     return all_but_method(here) == all_but_method(there)
 

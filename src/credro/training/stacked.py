@@ -151,6 +151,8 @@ def train_stacked(job: Job, report: Report) -> list[str]:
         stack.restore(tensors)
         epoch, failed = facts["epoch"], {int(k): v for k, v in facts["failed"].items()}
     data = job.data if callable(job.data.samples) else replace(job.data, samples=job.data.samples.to(job.device))
+    if data.views is not None:
+        data = replace(data, views=data.views.to(job.device))
     feeds = [Feed(data, job.inputs, job.recipe, job.device, i) for i in members]
     histories = [History(job.run.member(i) / "history.jsonl") for i in members]
     entries = [h.keep(epoch) for h in histories]
@@ -258,9 +260,10 @@ def _batches(feeds: list[Feed], epoch: int) -> Iterator[tuple[Batch, Tensor]]:
             yield stacked([x for x, _ in parts]), torch.stack([y for _, y in parts])
         return
     orders = torch.stack([feed.order(epoch) for feed in feeds]).to(feed.device)
+    rows = torch.stack([feed.rows(epoch) for feed in feeds]).to(feed.device) if feed.views > 1 else None
     for part in feed.slices:
         index = orders[:, part]
-        x = feed.inputs(feed.samples[index.flatten()])
+        x = feed.inputs(feed.samples[(index if rows is None else rows.gather(1, index)).flatten()])
         yield x.view(*index.shape, *x.shape[1:]), feed.labels[index]
 
 
