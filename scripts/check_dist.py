@@ -10,7 +10,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CHECK = '''
+CHECK = """
 import pathlib, subprocess, sys, tempfile
 import numpy as np
 import credro
@@ -47,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
     says("transformers", lambda: credro.on(trunk))
 done = subprocess.run([sys.executable, "-m", "credro", "list", "nets"], capture_output=True, text=True)
 assert done.returncode != 0 and "credro[cli]" in done.stderr, done.stderr
-'''
+"""
 
 
 def main(folder: Path) -> None:

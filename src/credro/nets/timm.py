@@ -58,5 +58,6 @@ def _imported() -> Any:
         return importlib.import_module("timm")
     except (ImportError, RuntimeError) as error:  # a torchvision without its operators raises RuntimeError
         raise ImportError(
-            f"timm does not import here ({error}): it needs torchvision, of the build that belongs to torch", name="timm"
+            f"timm does not import here ({error}): it needs torchvision, of the build that belongs to torch",
+            name="timm",
         ) from error
