@@ -19,10 +19,8 @@ NOBODY = 65534
 def tree(place: Path) -> Path:
     """The project without its history, environments and results, in a folder with spaces in its name."""
     folder = place / "a folder with spaces"
-    left_out = shutil.ignore_patterns(
-        ".git", ".venv*", "runs", "site", "dist", "build", "__pycache__", ".*_cache", "*.egg-info"
-    )
-    shutil.copytree(ROOT, folder, ignore=left_out)
+    names = (".git", ".venv*", "runs", "site", "dist", "build", "__pycache__", ".*_cache", "*.egg-info")
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*names))
     return folder
 
 

@@ -38,7 +38,7 @@ def test_the_preprocessing_of_a_module_is_its_own():
 
 def test_where_timm_does_not_import_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(ImportError, match="timm does not import here.*needs torchvision") as error:
+    with pytest.raises(ImportError, match=r"timm does not import here.*needs torchvision") as error:
         credro.on("timm:resnet18", weights="resnet18.pth")
     assert error.value.name == "timm"
 

@@ -57,8 +57,8 @@ def on(
     """Members that are heads on a frozen trunk, for ``credro.fit``: the trunk runs once, however many they are.
 
     Args:
-        trunk: a name (``efficientnet-lite0``, ``resnet50``, ``timm:NAME``), a path to an ``.onnx`` file or to a folder of the
-            transformers library, a module, a function that builds one, or a ``Trunk``.
+        trunk: a name (``efficientnet-lite0``, ``resnet50``, ``timm:NAME``), a path to an ``.onnx`` file or to a
+            folder of the transformers library, a module, a function that builds one, or a ``Trunk``.
         head: "mlp" (one hidden layer of 256), "linear", or a function of features and classes that builds a new one.
         weights: a file with the weights of a named network; EfficientNet-Lite0 has them in ``credro[trunks]``.
         size: (height, width) that images are resized to; mean, std: per channel, of images in [0, 1]; interpolation:
