@@ -21,6 +21,7 @@ from torch.utils.data import Dataset
 
 from credro._names import ArgumentError
 from credro.data.spec import DataSpec
+from credro.data.texts import Texts
 
 CHUNK = 1024
 """So many samples are looked at together."""
@@ -51,7 +52,8 @@ class BadFile:
 class Data(Dataset[tuple[Tensor, Any]]):
     """N labelled samples.
 
-    samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files.
+    samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files; or texts,
+    of shape (), which ``texts`` gives.
     labels: (N,) int64, floats for regression, or (N, C) soft labels. classes: C names.
     groups: (N,) int64: patient, hospital, scanner.
     mean, std: what the set is usually normalised with, one number per channel or feature; empty: none is customary.
@@ -84,7 +86,16 @@ class Data(Dataset[tuple[Tensor, Any]]):
         """Sample i as floats (bytes scaled to [0, 1]) and its label."""
         i = range(len(self))[i]
         label = self.labels[i]
+        if isinstance(self.samples, Texts):
+            return self.samples.strings[i], label.item() if label.ndim == 0 else label  # type: ignore[return-value]
         return to_float(self.batch(torch.tensor([i]))[0]), label.item() if label.ndim == 0 else label
+
+    @property
+    def texts(self) -> tuple[str, ...] | None:
+        """The N strings, also of features that were computed from texts; None where samples are no texts."""
+        if self.origin is not None:
+            return self.origin.texts
+        return self.samples.strings if isinstance(self.samples, Texts) else None
 
     @property
     def in_memory(self) -> bool:
@@ -108,7 +119,7 @@ class Data(Dataset[tuple[Tensor, Any]]):
         samples = self.samples
         return replace(
             self,
-            samples=samples[index.to(samples.device)] if isinstance(samples, Tensor) else _Picked(samples, index),
+            samples=_picked(samples, index),
             labels=self.labels[index.to(self.labels.device)],
             groups=None if self.groups is None else self.groups[index.to(self.groups.device)],
             paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
@@ -130,6 +141,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
         """
         if self.origin is not None:
             return self.origin.content()
+        if isinstance(self.samples, Texts):
+            return _hashed([text.strip().encode() for text in self.samples.strings])
         return torch.cat([torch.empty(0, dtype=torch.long), *map(content_of, self.chunks())])
 
     def fingerprint(self) -> str:
@@ -207,6 +220,12 @@ def _bytes(x: Tensor) -> memoryview:
     """The bytes of a tensor as it is stored, of whatever dtype."""
     flat: Any = x.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
     return memoryview(flat)
+
+
+def _picked(samples: Tensor | Reader, index: Tensor) -> Tensor | Reader:
+    if isinstance(samples, Tensor):
+        return samples[index.to(samples.device)]
+    return samples.pick(index) if isinstance(samples, Texts) else _Picked(samples, index)
 
 
 @dataclass(frozen=True, eq=False)
