@@ -8,11 +8,13 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from credro._names import ArgumentError
 from credro.data.adapt import as_data, as_data_of
 from credro.data.base import Data
 from credro.data.classes import Classes, list_classes
@@ -20,11 +22,14 @@ from credro.data.load import load as read_set
 from credro.ensemble._ensemble import Ensemble
 from credro.ensemble._load import load
 from credro.ensemble._samples import Samples
+from credro.ensemble._trunk import save_trunk
 from credro.members import PerSampleLoss
 from credro.methods import Method, make
+from credro.nets.texts import DEFAULT, TextTrunk, ngram_files
 from credro.nets.trunk import OnTrunk
+from credro.nets.trunks import on
 from credro.training.calibration import check_held_out
-from credro.training.features import with_features
+from credro.training.features import check_kind, with_features
 from credro.training.job import MakeNet, count_classes, method_for
 from credro.training.plan import planned
 from credro.training.recipe import Recipe
@@ -103,8 +108,16 @@ def fit(
     if recipe is not None:
         check_recipe(recipe)
     trunk, record = None, None
+    make_net = on(DEFAULT) if make_net == "text" else make_net
+    if data.texts is not None and not isinstance(make_net, OnTrunk):
+        raise ArgumentError("make_net", "make_net must be 'text' or credro.on(...) for texts: networks take numbers")
     if isinstance(make_net, OnTrunk):
         trunk, stored, tell = make_net.trunk, (data.origin or data).shape, progress != "none"
+        check_kind(trunk, data)
+        if isinstance(trunk, TextTrunk) and trunk.learns:  # from training texts alone
+            first = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
+            data, watched, recipe = replace(first.train, notes=(*data.notes, *first.notes)), first.held_out, first.recipe
+            trunk = trunk.fit(data.texts or ())
         data = with_features(trunk, data, progress=tell)
         watched = None if watched is None else with_features(trunk, watched, progress=tell)
         record, make_net = trunk.record(stored, data.shape[0]), make_net.network(data.shape[0], count_classes(data))
@@ -131,6 +144,8 @@ def fit(
         notes=tuple(dict.fromkeys((*data.notes, _in_short(plan.train), *plan.notes))),
         trunk=record,
     )
+    if trunk is not None and ngram_files(trunk) is not None:
+        save_trunk(trunk, run.folder)
     own = None if isinstance(make_net, str) else make_net
     ensemble = load(run.folder, method=chosen, make_net=own, device=device, trunk=trunk)
     ensemble._keep = keep
@@ -144,7 +159,8 @@ def fit(
 def _in_short(data: Data) -> str:
     """``1,359 samples of shape (11,); 6 classes: 3, 4, 5, 6, 7, 8``."""
     named = f"; {list_classes(data.classes)}" if data.classes else ""
-    return f"training on {len(data):,} samples of shape {data.shape}{named}"
+    what = "texts" if data.texts is not None else "samples"
+    return f"training on {len(data):,} {what} of shape {data.shape}{named}"
 
 
 class _Scratch:

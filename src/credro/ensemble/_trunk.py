@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from credro._names import ArgumentError
+from credro.nets.texts import ngram_files
 from credro.nets.trunk import Trunk, TrunkRecord
 from credro.nets.trunks import NAMED, OnnxTrunk, Source, bare_trunk, open_trunk
-from credro.training.files import read_tensors, write_tensors
+from credro.training.files import read_tensors, write_json, write_tensors
 
 WEIGHTS = "weights.safetensors"
 
@@ -20,7 +21,8 @@ def reopened(record: TrunkRecord, folder: Path, given: Source | None) -> Trunk:
     if given is None and not record.address and not saved.exists():
         raise ArgumentError("trunk", f"{folder} stands on a trunk of your own: give trunk, a module with its weights")
     source: Source = given if given is not None else _source(record, saved)
-    found = source if isinstance(source, Trunk) else open_trunk(source, pool=record.pool)
+    length = record.max_length or None
+    found = source if isinstance(source, Trunk) else open_trunk(source, pool=record.pool, max_length=length)
     found = replace(found, preprocessing=record.preprocessing, pool=record.pool)
     if (saved / WEIGHTS).is_file() and found.digest != record.digest:
         found.module.load_state_dict(read_tensors(saved / WEIGHTS)[0])
@@ -38,7 +40,9 @@ def save_trunk(trunk: Trunk, folder: Path) -> None:
     """All that is needed to open it again, into the run's folder ``trunk``."""
     place = folder / "trunk"
     source = Path(trunk.address) if trunk.address else None
-    if isinstance(trunk.module, OnnxTrunk):
+    if (ngrams := ngram_files(trunk)) is not None:
+        write_json(place / "ngrams.json", ngrams)
+    elif isinstance(trunk.module, OnnxTrunk):
         place.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(trunk.module.path, place / "model.onnx")
     elif source is not None and source.is_dir():
@@ -55,6 +59,6 @@ def _source(record: TrunkRecord, saved: Path) -> Source:
         return bare_trunk(name, record.address)
     if (saved / "model.onnx").is_file():
         return saved / "model.onnx"
-    if (saved / "config.json").is_file():
+    if (saved / "config.json").is_file() or (saved / "ngrams.json").is_file():
         return saved
     return record.address

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -73,6 +73,8 @@ class TrunkRecord(Record):
     shape: tuple[int, ...]
     preprocessing: Preprocessing
     pool: str
+    texts: bool = False  # it takes texts ...
+    max_length: int = 0  # ... of which so many tokens; 0: all
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,7 @@ class Trunk:
     address: str = ""
     content: str = ""  # digest of what the module's state does not hold, such as an ONNX file
     _digest: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    takes_texts: ClassVar[bool] = False  # see ``credro.nets.texts``
 
     def __post_init__(self) -> None:
         """It is only ever read."""
@@ -126,7 +129,9 @@ class Trunk:
 
     def record(self, shape: Sequence[int], features: int) -> TrunkRecord:
         """What a run keeps. shape: of the samples."""
-        return TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
+        record = TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
+        length = int(getattr(self.module, "max_length", None) or 0) if self.takes_texts else 0
+        return replace(record, texts=self.takes_texts, max_length=length)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from torch import Tensor
 from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.data.base import Data
+from credro.nets.texts import TextTrunk
 from credro.nets.trunk import AT_ONCE, Trunk
 from credro.training.files import read_tensors, write_tensors
 
@@ -40,6 +41,7 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
         if data.made_by != made:
             raise ArgumentError("data", f"{data.name!r} holds features of another trunk")
         return data
+    check_kind(trunk, data)
     path = cache_folder() / f"{data.fingerprint()}-{made[:16]}.safetensors" if cache and data.repeats() else None
     features = _kept(path) if path is not None else None
     if features is None:
@@ -50,7 +52,20 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
             except OSError as error:  # they are here; only the next call will take as long
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
-    return replace(data, samples=features, shape=shape, mean=(), std=(), prepared=False, origin=data, made_by=made)
+    scaled = isinstance(trunk, TextTrunk) and trunk.scaled
+    return replace(data, samples=features, shape=shape, mean=(), std=(), prepared=scaled, origin=data, made_by=made)
+
+
+def check_kind(trunk: Trunk, data: Data) -> None:
+    """Refuse texts for a trunk that takes none, and anything else for one that takes texts."""
+    if trunk.takes_texts and data.texts is None:
+        column = "credro.data.load(path, text='column') reads the texts of a table"
+        raise ArgumentError("trunk", f"trunk takes texts, and {data.name!r} has samples of shape {data.shape}: {column}")
+    if data.texts is not None and not trunk.takes_texts:
+        raise ArgumentError(
+            "trunk", f"trunk takes numbers, and {data.name!r} holds texts: take 'tfidf', 'wordllama' or a folder of "
+            f"transformers with a tokenizer",
+        )  # fmt: skip
 
 
 def _kept(path: Path) -> Tensor | None:
@@ -66,8 +81,12 @@ def _kept(path: Path) -> Tensor | None:
 def _computed(trunk: Trunk, data: Data, progress: bool) -> Tensor:
     parts: list[Tensor] = []
     started = said = time.monotonic()
+    texts = data.texts
     for start in range(0, len(data), BATCH):
-        parts.append(trunk.features(data.batch(torch.arange(start, min(start + BATCH, len(data))))))
+        if isinstance(trunk, TextTrunk) and texts is not None:
+            parts.append(trunk.of_texts(texts[start : start + BATCH]))
+        else:
+            parts.append(trunk.features(data.batch(torch.arange(start, min(start + BATCH, len(data))))))
         if not bool(parts[-1].isfinite().all()):
             bad = start + int((~parts[-1].isfinite()).any(1).nonzero()[0])
             raise ArgumentError("trunk", f"the trunk's features are NaN or infinite for sample {bad} of {data.name!r}")
