@@ -56,7 +56,7 @@ def read_parts(
             raise Misuse(f"--{strange[0].replace('_', '-')} does not go with --data {source}")
     whole = load(source, split=split, root=root, **options)
     assert whole.spec is not None
-    wanted = Wanted(whole.shape, whole.classes, whole.spec)
+    wanted = Wanted(whole.shape, whole.classes, whole.spec, whole.texts is not None)
     watched = None if held_out is None else read_labelled(wanted, source, held_out, root)
     kept, notes = whole, []
     if test is not None:

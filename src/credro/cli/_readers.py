@@ -19,6 +19,9 @@ OPTIONS: dict[str, Any] = {
     "label": Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Label column of a table; its number where there is no header.")
     ],
+    "text": Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of a table whose texts are the samples.")
+    ],
     "group": Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column (or array) of patients, hospitals: never divided.")
     ],

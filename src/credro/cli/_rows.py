@@ -53,7 +53,8 @@ def rows(
     )
     predict = ensemble.predict_regression if ensemble.regression else ensemble.predict
     for data, index in progress(parts, total, "predicting"):
-        prediction = predict(data.batch(index))
+        part = data.batch(index) if data.texts is None else data.subset(index)
+        prediction = predict(part, cache=False)
         made = _batch(prediction, abstain, detailed)
         for name, row in zip(_names(data, index, several), made, strict=True):
             yield {**row, "sample": name}

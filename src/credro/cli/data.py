@@ -162,11 +162,11 @@ def describe(data: Data, most: int = 40) -> list[str]:
     """A set in a few lines."""
     import torch
 
-    first = data.batch(torch.tensor([0]))
+    kind = "texts" if data.texts is not None else str(data.batch(torch.tensor([0])).dtype).removeprefix("torch.")
     lines = [
         f"name     {data.name}",
-        f"samples  {len(data):,}, {'held in memory' if data.in_memory else 'read from files'}",
-        f"shape    {tuple(data.shape)}, {str(first.dtype).removeprefix('torch.')}",
+        f"samples  {len(data):,}, {'held in memory' if data.in_memory or data.texts is not None else 'read from files'}",
+        f"shape    {tuple(data.shape)}, {kind}",
     ]
     if data.labels.is_floating_point():
         lines.append(

@@ -103,6 +103,7 @@ def train(
       credro train --data photos/ --size 128 --trunk efficientnet-lite0 --out RUN
       credro train --data patients.csv --label outcome --drop id,date \\
           --missing '?' --test 0.2 --out runs/patients
+      credro train --data messages.csv --text text --label topic --out RUN
       credro train --data cifar10 --net resnet8 --method credro --members 5 \\
           --epochs 10 --limit 20000 --seed 0 --executor processes --out RUN
       credro train --data digits --method credro --set start=biased \\
@@ -112,6 +113,7 @@ def train(
     from credro.ensemble import fit
     from credro.methods import METHODS
     from credro.nets import NETS
+    from credro.nets.texts import DEFAULT
     from credro.nets.trunks import on
     from credro.training.executors import EXECUTORS
     from credro.training.plan import planned
@@ -144,15 +146,24 @@ def train(
         (base or Recipe()).with_(**changes)
     if trunk is not None and net is not None:
         raise Misuse("--net is a member's whole network; with --trunk members are heads: take --head")
+    texts = "text" in reader
+    if texts and net is not None:
+        raise Misuse("--net takes numbers; with --text members are heads on a trunk: take --trunk and --head")
     with checking_options():
+        named = trunk or (DEFAULT if texts else None)
         heads = None  # before anything is read
-        if trunk is not None:
-            heads = on(trunk, head, unfreeze=unfreeze or "", views=views or 1, augment=augment if several else None)
+        if named is not None:
+            heads = on(named, head, unfreeze=unfreeze or "", views=views or 1, augment=augment if several else None)
+    if heads is not None and heads.trunk.takes_texts != texts:
+        raise Misuse(
+            f"--trunk {trunk} takes texts: --text says which column has them" if heads.trunk.takes_texts
+            else f"--trunk {trunk} takes no texts, and --text is given: take tfidf, wordllama or a folder of a text model"
+        )  # fmt: skip
     parts = read_parts(data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed)
     made: str | OnTrunk = heads or net or ("resnet8" if len(parts.train.shape) == 3 else "table")
     if isinstance(made, str):
         _check_net(made, parts.train.shape)
-    else:
+    elif not texts:  # what learns from texts must not see those that are set aside below
         parts = parts.on(made)
     plan = planned(parts.train, made, base, held_out=parts.held_out, early_stop=early_stop, changes=changes)
     if force:

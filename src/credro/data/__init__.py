@@ -1,6 +1,6 @@
 """Readers of standard layouts, batched augmentation, corruptions, label noise, splits, the embedded set."""
 
-from credro.data.adapt import as_data
+from credro.data.adapt import as_data, text_data
 from credro.data.augment import AUGMENTATIONS, normalise
 from credro.data.base import BadFile, Data, to_float
 from credro.data.conform import conform
@@ -17,5 +17,5 @@ __all__ = [
     "AUGMENTATIONS", "CORRUPTIONS", "SOURCES", "BadFile", "BadFiles", "Data", "DataError", "DataNotFound",
     "Field", "Fields", "UnknownSplit", "as_data", "candidates", "channel_stats", "conform", "corrupt",
     "corrupt_data", "data_root", "limit", "load", "normalise", "pad", "split", "split_groups", "symmetric_noise",
-    "to_float",
+    "text_data", "to_float",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from credro.data.base import Data
 from credro.data.classes import Classes, class_names, list_classes, number_labels, rename_labels
 from credro.data.datasets import LABEL_KEYS, Labelled, labels_of, part_of, reader_of
 from credro.data.fields import Fields, as_fields, is_several, listed, varying
+from credro.data.texts import Texts, as_strings
 
 
 def as_data(source: Any, name: str = "own", classes: Classes | None = None, *, strict: bool = True) -> Data:
@@ -49,10 +50,29 @@ def as_data(source: Any, name: str = "own", classes: Classes | None = None, *, s
         labels, names = _labelled(y, classes, strict)
         return _checked(_with_fields(Data(name, held, labels, (), names, prepared=True, fields=held.described())))
     if isinstance(source, tuple) and len(source) == 2:
+        if (strings := as_strings(source[0])) is not None:
+            return _text_pair(strings, source[1], name, classes, strict)
         x, y = as_tensor(source[0], "x"), _label_values(source[1])
         labels, names = _labelled(y, classes, strict)
         return _checked(Data(name, x, labels, tuple(x.shape[1:]), names, prepared=x.dtype != torch.uint8))
     return _from_dataset(source, default_collate, name, classes, strict)
+
+
+def text_data(strings: Sequence[str], name: str = "texts") -> Data:
+    """Texts to predict, whatever they are: labels are 0, and mean nothing."""
+    found = as_strings(strings)
+    if found is None:
+        given = "none" if isinstance(strings, list | tuple) and not strings else type(strings).__name__
+        raise ArgumentError("strings", f"strings must be a list of str, got {given}")
+    return Data(name, Texts(found), torch.zeros(len(found), dtype=torch.long), ())
+
+
+def _text_pair(strings: tuple[str, ...], y: Any, name: str, classes: Classes | None, strict: bool) -> Data:
+    labels, names = _labelled(_label_values(y), classes, strict)
+    if len(labels) != len(strings):
+        lengths = f"{len(strings)} samples and {len(labels)} labels"
+        raise ArgumentError("y", f"x and y must have the same length, got {lengths}")
+    return Data(name, Texts(strings), labels, (), names)
 
 
 def as_data_of(source: Any, classes: Sequence[str], name: str = "own", *, strict: bool = False) -> Data:
@@ -159,6 +179,11 @@ def _from_dataset(
             f"data must give pairs (sample, label); item 0 of {type(source).__name__} is a {type(first).__name__}"
         )
     own_names, y = getattr(source, "classes", ()), labels_of(source)
+    if isinstance(first[0], str):
+        strings = as_strings([source[i][0] for i in range(len(source))])
+        assert strings is not None
+        named = classes if classes is not None else tuple(map(str, own_names)) or None
+        return _text_pair(strings, y, name, named, strict)
     read = reader_of(source, collate)
     own = tuple(map(str, own_names))
     if own and isinstance(y, Tensor) and _counts_classes(y):  # its labels count its own names

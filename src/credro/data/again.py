@@ -21,6 +21,7 @@ from credro.data.readers import FILES, READERS
 from credro.data.readers.folders import split_folders
 from credro.data.readers.images import SUFFIXES, pil_data, read_images
 from credro.data.readers.like import HELD_OUT, npz_like, table_like
+from credro.data.readers.texts import texts_like
 from credro.data.spec import Column, DataSpec
 from credro.data.splits import limit
 
@@ -34,6 +35,7 @@ class Wanted:
     shape: tuple[int, ...]
     classes: tuple[str, ...]
     spec: DataSpec
+    texts: bool = False  # samples are texts
 
     @property
     def takes_images(self) -> bool:
@@ -76,7 +78,11 @@ def read_labelled(
     if not given:
         raise ArgumentError("source", "the run does not say what it was trained on: name the data")
     name = str(given)
-    if name in READERS:
+    if wanted.texts:
+        data = texts_like(
+            _text_file(name, root), wanted.spec, classes=wanted.classes, split=split, label=label, labelled=True
+        )
+    elif name in READERS:
         data = some_split(name, split, root, _size(name, wanted))
     else:
         path, options = _existing(Path(given), root), wanted.spec.options
@@ -107,6 +113,10 @@ def read_samples(
     held: list[Any] = []  # images of Pillow
     sets: list[Data] = []
     for given in inputs:
+        if wanted.texts and isinstance(given, str | Path):
+            known = {"classes": wanted.classes, "split": split, "label": label}
+            sets.append(texts_like(_text_file(given, root), wanted.spec, labelled=False, **known))  # type: ignore[arg-type]
+            continue
         if not isinstance(given, str | Path):
             held.append(given)
             continue
@@ -127,7 +137,8 @@ def read_samples(
             raise ArgumentError("inputs", f"{path} must be {allowed}")
     if (images or held) and not wanted.takes_images:
         given = images[0] if images else type(held[0]).__name__
-        raise ArgumentError("inputs", f"{given} is an image, but the run takes samples of shape {wanted.shape}")
+        takes = "texts" if wanted.texts else f"samples of shape {wanted.shape}"
+        raise ArgumentError("inputs", f"{given} is an image, but the run takes {takes}")
     if held:
         sets.insert(0, pil_data(held, wanted.shape))
     if images:
@@ -152,11 +163,13 @@ def read_ood(
     if sign and title and not Path(name).exists() and name not in READERS:
         return title, read_ood(wanted, rest, known, root, first=first, on_error=on_error)[1]
     if name.startswith("corrupt:"):
+        if wanted.texts:
+            raise ArgumentError("ood", f"ood {name!r} is for images, and the run takes texts")
         kind, _, severity = name.removeprefix("corrupt:").partition(":")
         if not severity.isdigit():
             raise ArgumentError("ood", f"ood corrupt:NAME:SEVERITY needs a severity from 1 to 5, got {name!r}")
         return f"{kind}:{severity}", corrupt_data(known, kind, int(severity))
-    if name in READERS:
+    if name in READERS and not wanted.texts:
         return name, conform_to(some(some_split(name, None, root, _size(name, wanted)), first), wanted.shape)
     parts = split_folders(Path(name)) if Path(name).is_dir() else {}
     place = next((str(parts[s]) for s in HELD_OUT if s in parts), name)
@@ -188,6 +201,10 @@ def conform_to(data: Data, shape: tuple[int, ...]) -> Data:
     """``data`` in the shape an ensemble takes: images are resized and coloured, anything else must fit already."""
     if data.shape == shape:
         return data
+    if data.texts is not None or not shape:
+        held = "texts" if data.texts is not None else f"samples of shape {data.shape}"
+        takes = f"samples of shape {shape}" if shape else "texts"
+        raise ArgumentError("data", f"{data.name!r} holds {held}, and the ensemble takes {takes}")
     if len(data.shape) != 3 or len(shape) != 3:
         raise ArgumentError("data", f"{data.name!r} has samples of shape {data.shape}, the ensemble takes {shape}")
     return conform(data, shape)
@@ -210,6 +227,22 @@ def _existing(path: Path, root: Path | None) -> Path:
             return place
     nothing = f"{path} was not found: it is no file, no folder and no name of a set"
     raise DataNotFound(path, places, nothing + did_you_mean(path, READERS))
+
+
+def _text_file(given: str | Path, root: Path | None) -> Path:
+    """A file that can hold texts."""
+    try:
+        path = _existing(Path(given), root)
+    except OSError as error:
+        if isinstance(error, DataNotFound) and len(str(given).split()) < 3:
+            raise
+        line = "texts are read from files: a table, or a .txt file with one text a line"
+        raise ArgumentError("inputs", f"{str(given)!r} is no file: {line}") from error
+    if path.suffix.lower() not in TABLES:
+        raise ArgumentError(
+            "inputs", f"{path} must be a table ({', '.join(TABLES)}) or a .txt file: the run takes texts"
+        )
+    return path
 
 
 def _part(path: Path, split: str | None) -> Path:

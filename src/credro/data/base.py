@@ -22,6 +22,7 @@ from torch.utils.data import Dataset
 from credro._names import ArgumentError
 from credro.data.fields import RAGGED, Batch, Field, Fields
 from credro.data.spec import DataSpec
+from credro.data.texts import Texts
 
 CHUNK = 1024
 """So many samples are looked at together."""
@@ -54,7 +55,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
     """N labelled samples.
 
     samples: (N, *shape), uint8 for images and float32 for tables, or a function that reads them from files; or
-    ``Fields``, several tensors that go into a network together, which ``fields`` describes (``shape`` is then empty).
+    ``Fields``, several tensors that go into a network together, which ``fields`` describes; or texts, which ``texts``
+    gives (``shape`` is then empty).
     labels: (N,) int64, floats for regression, or (N, C) soft labels. classes: C names.
     groups: (N,) int64: patient, hospital, scanner.
     mean, std: what the set is usually normalised with, one number per channel or feature; empty: none is customary.
@@ -88,9 +90,20 @@ class Data(Dataset[tuple[Tensor, Any]]):
     def __getitem__(self, i: int) -> tuple[Tensor, Any]:
         """Sample i as floats (bytes scaled to [0, 1]), or as its fields are, and its label."""
         i = range(len(self))[i]
-        label, sample = self.labels[i], self.batch(torch.tensor([i]))[0]
+        label = self.labels[i]
+        target = label.item() if label.ndim == 0 else label
+        if isinstance(self.samples, Texts):
+            return self.samples.strings[i], target  # type: ignore[return-value]
+        sample = self.batch(torch.tensor([i]))[0]
         found: Any = sample.value if isinstance(sample, Fields) else to_float(sample)
-        return found, label.item() if label.ndim == 0 else label
+        return found, target
+
+    @property
+    def texts(self) -> tuple[str, ...] | None:
+        """The N strings, also of features that were computed from texts; None where samples are no texts."""
+        if self.origin is not None:
+            return self.origin.texts
+        return self.samples.strings if isinstance(self.samples, Texts) else None
 
     @property
     def in_memory(self) -> bool:
@@ -120,7 +133,7 @@ class Data(Dataset[tuple[Tensor, Any]]):
         samples = self.samples
         return replace(
             self,
-            samples=_Picked(samples, index) if callable(samples) else samples[index.to(samples.device)],
+            samples=_picked(samples, index),
             labels=self.labels[index.to(self.labels.device)],
             groups=None if self.groups is None else self.groups[index.to(self.groups.device)],
             paths=tuple(self.paths[i] for i in index.tolist()) if self.paths else (),
@@ -143,6 +156,8 @@ class Data(Dataset[tuple[Tensor, Any]]):
         """
         if self.origin is not None:
             return self.origin.content()
+        if isinstance(self.samples, Texts):
+            return _hashed([text.strip().encode() for text in self.samples.strings])
         return torch.cat([torch.empty(0, dtype=torch.long), *map(content_of, self.chunks())])
 
     def fingerprint(self) -> str:
@@ -226,6 +241,12 @@ def _bytes(x: Batch) -> memoryview | bytes:
         return b"".join(_short(_bytes(t), 32) for t in x.tensors)
     flat: Any = x.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
     return memoryview(flat)
+
+
+def _picked(samples: Batch | Reader, index: Tensor) -> Batch | Reader:
+    if isinstance(samples, Tensor | Fields):
+        return samples[index.to(samples.device)]
+    return samples.pick(index) if isinstance(samples, Texts) else _Picked(samples, index)
 
 
 @dataclass(frozen=True, eq=False)

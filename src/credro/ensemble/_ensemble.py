@@ -14,16 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from credro._names import ArgumentError, one_of
-from credro.data.adapt import as_data, as_data_of
+from credro.data.adapt import as_data, as_data_of, text_data
 from credro.data.again import Wanted, read_samples, spec_of_facts
 from credro.data.base import Data
 from credro.data.fields import Field, listed
 from credro.data.spec import DataSpec
+from credro.data.texts import as_strings, check_no_files
 from credro.ensemble._samples import Samples, are_files, is_image, sample_names
 from credro.ensemble._scores import first_outputs, member_scores, versions
 from credro.ensemble._trunk import save_trunk
 from credro.methods import Method, as_read, known_methods, make
 from credro.metrics import SCORES, Threshold, score_of, threshold
+from credro.nets.texts import ngram_files
 from credro.nets.trunk import Trunk
 from credro.prediction import GaussianPrediction, Prediction
 from credro.training.calibration import SMALLEST, check_held_out, fit_temperature, fit_variance
@@ -183,14 +185,15 @@ class Ensemble:
         Args:
             x: tensor or array of samples as the training set stores them, a ``Data``, ``Dataset`` or ``DataLoader``; or
                 files and images, read as the command line reads them (``read``): "a.jpg", ["a.jpg", "b.jpg"],
-                "new.csv".
+                "new.csv". For members that take texts: a text or a list of them, or a ``Path`` to a file.
             batch_size: samples at a time; memory beyond the outputs (M, N, C) is that of one batch.
             cache: keep the outputs for a ``Data`` in the run.
             any_size: images of another height and width than the training set's go in as they are, where the network
                 takes them (docs/networks.md); how sure its answers are there is for you to find out.
         """
         self._need_classes()
-        x = self.read(x) if are_files(x) else x
+        cache = cache and not self._are_strings(x)
+        x = self.read(x) if are_files(x) or self._are_strings(x) else x
         scores = self.scores(x, batch_size=batch_size, cache=cache, any_size=any_size)
         return replace(self.predict_scores(scores), samples=sample_names(x))
 
@@ -205,7 +208,8 @@ class Ensemble:
         """The same for a regression: each member gives a Gaussian, and the credal set is of their mixtures."""
         if not self.regression:
             raise ValueError(f"the members tell {len(self.classes)} classes apart: use predict")
-        x = self.read(x) if are_files(x) else x
+        cache = cache and not self._are_strings(x)
+        x = self.read(x) if are_files(x) or self._are_strings(x) else x
         scores = self.scores(x, batch_size=batch_size, cache=cache, any_size=any_size)
         prediction = self.method.readout.regression(self.gaussians(scores))
         return replace(prediction, samples=sample_names(x), method=self.method.name)
@@ -291,13 +295,26 @@ class Ensemble:
     @property
     def wanted(self) -> Wanted:
         """What samples must be like, for ``credro.data.again`` to read them."""
-        return Wanted(self.shape, self.classes, self.spec)
+        return Wanted(self.shape, self.classes, self.spec, self.takes_texts)
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether samples are texts."""
+        return self.trunk is not None and self.trunk.takes_texts
+
+    def _are_strings(self, x: Samples) -> bool:
+        return self.takes_texts and (isinstance(x, str) or as_strings(x) is not None)
 
     def read(self, x: Any, **options: Any) -> Data:
         """Samples from files, as the command line reads them: a path or a list of them, or Pillow's images.
 
+        For members that take texts a ``str`` is a text, and a ``Path`` a file.
         options: split, root, label, on_error of ``credro.data.again.read_samples``.
         """
+        if self._are_strings(x):
+            strings = as_strings([x] if isinstance(x, str) else x) or ()
+            check_no_files(strings)
+            return text_data(strings)
         sets = read_samples(self.wanted, [x] if isinstance(x, str | Path) or is_image(x) else list(x), **options)
         if len(sets) != 1:
             raise ArgumentError(
@@ -378,6 +395,6 @@ class Ensemble:
         else:
             leave = shutil.ignore_patterns("predictions", "lock", "lock.owner", "*.part")
             shutil.copytree(self.run.folder, target, ignore=leave, dirs_exist_ok=True)
-        if with_trunk and self.trunk is not None:
+        if self.trunk is not None and (with_trunk or ngram_files(self.trunk) is not None):
             save_trunk(self.trunk, target)
         return target

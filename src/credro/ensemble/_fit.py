@@ -8,11 +8,13 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from credro._names import ArgumentError
 from credro.data.adapt import as_data, as_data_of
 from credro.data.base import Data
 from credro.data.classes import Classes, list_classes
@@ -20,12 +22,15 @@ from credro.data.load import load as read_set
 from credro.ensemble._ensemble import Ensemble
 from credro.ensemble._load import load
 from credro.ensemble._samples import Samples
-from credro.ensemble._trunk import standing
+from credro.ensemble._trunk import save_trunk, standing
 from credro.members import PerSampleLoss
 from credro.methods import Method, make
+from credro.nets.texts import DEFAULT, TextTrunk, ngram_files
 from credro.nets.trunk import OnTrunk
+from credro.nets.trunks import on
 from credro.training.calibration import check_held_out
 from credro.training.cluster import Ray
+from credro.training.features import check_kind
 from credro.training.job import MakeNet, count_classes, method_for
 from credro.training.plan import planned
 from credro.training.recipe import Recipe
@@ -107,16 +112,24 @@ def fit(
     if recipe is not None:
         check_recipe(recipe)
     trunk, record = None, None
+    make_net = on(DEFAULT) if make_net == "text" else make_net
+    if data.texts is not None and not isinstance(make_net, OnTrunk):
+        raise ArgumentError("make_net", "make_net must be 'text' or credro.on(...) for texts: networks take numbers")
     if isinstance(make_net, OnTrunk):
-        trunk, on = make_net.trunk, standing(make_net, data, watched, tell=progress != "none")
-        data, watched, record, make_net, own, notes = (
-            on.data,
-            on.watched,
-            on.record,
-            on.make_net,
-            on.make_head,
-            on.notes,
-        )
+        trunk = make_net.trunk
+        check_kind(trunk, data)
+        if isinstance(trunk, TextTrunk) and trunk.learns:  # from training texts alone
+            first = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
+            data, watched, recipe = (
+                replace(first.train, notes=(*data.notes, *first.notes)),
+                first.held_out,
+                first.recipe,
+            )
+            trunk = trunk.fit(data.texts or ())
+            make_net = replace(make_net, trunk=trunk)
+        stands = standing(make_net, data, watched, tell=progress != "none")
+        data, watched, record = stands.data, stands.watched, stands.record
+        make_net, own, notes = stands.make_net, stands.make_head, stands.notes
     else:
         own, notes = None if isinstance(make_net, str) else make_net, ()
     plan = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
@@ -143,6 +156,8 @@ def fit(
         notes=tuple(dict.fromkeys((*data.notes, _in_short(plan.train), *notes, *plan.notes))),
         trunk=record,
     )
+    if trunk is not None and ngram_files(trunk) is not None:
+        save_trunk(trunk, run.folder)
     ensemble = load(run.folder, method=chosen, make_net=own, device=device, trunk=trunk)
     ensemble._keep = keep
     if aside is not None:
@@ -155,8 +170,9 @@ def fit(
 def _in_short(data: Data) -> str:
     """``1,359 samples of shape (11,); 6 classes: 3, 4, 5, 6, 7, 8``."""
     named = f"; {list_classes(data.classes)}" if data.classes else ""
+    what = "texts" if data.texts is not None else "samples"
     kind = "several tensors" if data.fields else f"shape {data.shape}"
-    return f"training on {len(data):,} samples of {kind}{named}"
+    return f"training on {len(data):,} {what} of {kind}{named}"
 
 
 class _Scratch:

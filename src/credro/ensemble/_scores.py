@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from credro._names import ArgumentError
 from credro._records import RecordError
+from credro.data.adapt import as_data
 from credro.data.base import Data
 from credro.data.fields import Batch, Fields, call, why_not
 from credro.ensemble._samples import Samples, in_batches
-from credro.training.features import with_features
+from credro.training.features import check_kind, with_features
 from credro.training.feed import Inputs
 from credro.training.files import read_tensors, write_tensors
 from credro.training.sizes import check_shape, saying_size
@@ -33,13 +34,18 @@ WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def member_scores(ensemble: Ensemble, x: Samples, *, batch_size: int, cache: bool, any_size: bool) -> Tensor:
     """What the members' networks give (M, N, ...) for ``x``, on the CPU; see ``Ensemble.scores``."""
+    if ensemble.takes_texts and not isinstance(x, Data):
+        x = as_data(x) if isinstance(x, tuple) else ensemble.read(x)
     if isinstance(x, Data):  # a kept answer could hide it
+        if ensemble.trunk is not None:
+            check_kind(ensemble.trunk, x)
         stored = x.origin or x
         if unlike := why_not(stored.fields, ensemble.fields):
             raise ArgumentError("x", unlike)
         if stored.shape != ensemble.shape:
             _check_shape(ensemble, stored.shape, any_size)
-    known = isinstance(x, Data) and (x.in_memory or bool(x.paths)) and x.repeats()  # others may differ each time
+    held = isinstance(x, Data) and (x.in_memory or bool(x.paths) or x.texts is not None)
+    known = held and x.repeats()  # others may differ each time
     same = known and cache and ensemble.run is not None and versions(ensemble.nets) == ensemble._as_loaded
     path = _cache_path(ensemble, x) if same else None
     if path is not None and (kept := _kept(path)) is not None:

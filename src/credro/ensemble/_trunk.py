@@ -13,10 +13,11 @@ from credro.data.base import Data
 from credro.data.fields import listed
 from credro.data.stats import channel_stats
 from credro.nets.tail import Cut, Front
+from credro.nets.texts import ngram_files
 from credro.nets.trunk import AT_ONCE, HEADS, OnTrunk, Trunk, TrunkRecord
 from credro.nets.trunks import NAMED, OnnxTrunk, Source, bare_trunk, open_trunk
 from credro.training.features import with_features
-from credro.training.files import read_tensors, write_tensors
+from credro.training.files import read_tensors, write_json, write_tensors
 from credro.training.job import MakeNet, count_classes
 from credro.training.recipe import name_of
 from credro.training.train import net_factory, spread
@@ -43,11 +44,12 @@ class Standing:
 def standing(on: OnTrunk, data: Data, watched: Data | None, *, tell: bool) -> Standing:
     """Compute the features of ``data`` and ``watched``, or find them; tell: say how far that is."""
     samples, classes = data.origin or data, count_classes(data)
-    if samples.fields and (on.cut is not None or on.views > 1):
-        name = "views" if on.cut is None else "unfreeze"
-        raise ArgumentError(name, f"{name} is for samples of one tensor; these have {listed(samples.fields)}")
-    some = samples.batch(torch.arange(min(2, len(samples))))
-    features = None if on.cut is None or not len(samples) else on.cut.check(some)  # before any work is done
+    if (samples.fields or samples.texts is not None) and (on.cut is not None or on.views > 1):
+        name, kind = "views" if on.cut is None else "unfreeze", listed(samples.fields) if samples.fields else "texts"
+        raise ArgumentError(name, f"{name} is for samples of one tensor; these are {kind}")
+    features = None
+    if on.cut is not None and len(samples):  # before any work is done
+        features = on.cut.check(samples.batch(torch.arange(min(2, len(samples)))))
     data = with_views(on.front, data, on.views, on.augment, progress=tell)
     if watched is not None:
         watched = without_views(with_features(on.front, watched, progress=tell))
@@ -86,7 +88,8 @@ def reopened(record: TrunkRecord, folder: Path, given: Source | None) -> Trunk:
     if given is None and not record.address and not saved.exists():
         raise ArgumentError("trunk", f"{folder} stands on a trunk of your own: give trunk, a module with its weights")
     source: Source = given if given is not None else _source(record, saved)
-    found = source if isinstance(source, Trunk) else open_trunk(source, pool=record.pool)
+    length = record.max_length or None
+    found = source if isinstance(source, Trunk) else open_trunk(source, pool=record.pool, max_length=length)
     found = replace(found, preprocessing=record.preprocessing, pool=record.pool)
     if (saved / WEIGHTS).is_file() and found.digest != record.digest:
         found.module.load_state_dict(read_tensors(saved / WEIGHTS)[0])
@@ -105,7 +108,9 @@ def save_trunk(trunk: Trunk, folder: Path) -> None:
     trunk = trunk.whole if isinstance(trunk, Front) and trunk.whole is not None else trunk
     place = folder / "trunk"
     source = Path(trunk.address) if trunk.address else None
-    if isinstance(trunk.module, OnnxTrunk):
+    if (ngrams := ngram_files(trunk)) is not None:
+        write_json(place / "ngrams.json", ngrams)
+    elif isinstance(trunk.module, OnnxTrunk):
         place.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(trunk.module.path, place / "model.onnx")
     elif source is not None and source.is_dir():
@@ -122,6 +127,6 @@ def _source(record: TrunkRecord, saved: Path) -> Source:
         return bare_trunk(name, record.address)
     if (saved / "model.onnx").is_file():
         return saved / "model.onnx"
-    if (saved / "config.json").is_file():
+    if (saved / "config.json").is_file() or (saved / "ngrams.json").is_file():
         return saved
     return record.address

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credro.data.adapt import as_data, as_data_of
+from credro.data.adapt import as_data, as_data_of, text_data
 from credro.data.again import conform_to
 from credro.data.base import Data
 from credro.data.classes import UNKNOWN
+from credro.data.texts import as_strings
 from credro.ensemble import Ensemble
 from credro.training.seen import Overlap
 
@@ -126,6 +127,8 @@ def unlabelled(source: Any) -> Data:
     """Samples whose labels do not matter: what ``as_data`` takes, or a tensor or array by itself."""
     if isinstance(source, Tensor | np.ndarray):
         return as_data((source, torch.zeros(len(source), dtype=torch.long)))
+    if isinstance(source, list) and (strings := as_strings(source)) is not None:
+        return text_data(strings)
     return as_data(source)
 
 

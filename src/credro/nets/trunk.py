@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -89,6 +89,8 @@ class TrunkRecord(Record):
     views: int = 1
     augment: str = "none"
     fields: tuple[Field, ...] = ()  # of samples of several tensors
+    texts: bool = False  # it takes texts ...
+    max_length: int = 0  # ... of which so many tokens; 0: all
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,7 @@ class Trunk:
     address: str = ""
     content: str = ""  # digest of what the module's state does not hold, such as an ONNX file
     _digest: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    takes_texts: ClassVar[bool] = False  # see ``credro.nets.texts``
 
     def __post_init__(self) -> None:
         """It is only ever read."""
@@ -148,8 +151,9 @@ class Trunk:
 
     def record(self, shape: Sequence[int], features: int, fields: tuple[Field, ...] = ()) -> TrunkRecord:
         """What a run keeps. shape, fields: of the samples."""
-        known = (self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
-        return TrunkRecord(*known, fields=fields)
+        record = TrunkRecord(self.address, self.digest, features, tuple(shape), self.preprocessing, self.pool)
+        length = int(getattr(self.module, "max_length", None) or 0) if self.takes_texts else 0
+        return replace(record, fields=fields, texts=self.takes_texts, max_length=length)
 
 
 @dataclass(frozen=True, eq=False)

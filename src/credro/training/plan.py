@@ -9,6 +9,7 @@ from typing import Any
 from credro._names import Argument, ArgumentError, Message
 from credro.data.base import Data
 from credro.data.readers import READERS
+from credro.nets.trunk import OnTrunk
 from credro.training.defaults import recipe_for, set_aside
 from credro.training.recipe import Recipe
 
@@ -48,6 +49,7 @@ def planned(
     """
     changes, seed = dict(changes or {}), int((changes or {}).get("seed", recipe.seed if recipe else 0))
     own = (data.spec is None or data.spec.source not in READERS) and data.origin is None
+    own = own and not isinstance(net, OnTrunk)
     asked = bool(changes["early_stop"]) if "early_stop" in changes else early_stop
     stops = (bool(recipe.early_stop) if recipe is not None else own) if asked is None else asked
     train, notes = data, []

@@ -56,11 +56,12 @@ class Source:
         """Whether the columns have names of their own."""
         return self.layout is None or self.layout.header
 
-    def read(self, label: str | None, missing: Rule, as_text: Collection[str] = ()) -> Table:
+    def read(self, label: str | None, missing: Rule, as_text: Collection[str] = (), words: str | None = None) -> Table:
         """All cells; see ``text.read``."""
         frame = self.stored
         if self.layout is not None:
-            frame = read(self.layout, label=label, as_text=set(as_text) & set(self.names), added=missing.added)
+            known = set(as_text) & set(self.names)
+            frame = read(self.layout, label=label, as_text=known, added=missing.added, words=words)
         if len(frame) == 0:
             raise DataError(self.path, "holds no rows")
         return Table(self.path, frame, self.layout)

@@ -85,15 +85,20 @@ def look(path: Path, header: bool | None = None) -> Layout:
     return Layout(path, between, True, names, tuple(counts if _counts(first) else ()))
 
 
-def read(layout: Layout, *, label: str | None, as_text: Collection[str] = (), added: Sequence[str] = ()) -> Frame:
+def read(layout: Layout, *, label: str | None, as_text: Collection[str] = (), added: Sequence[str] = (),
+         words: str | None = None) -> Frame:  # fmt: skip
     """The table, with missing values where cells are marked so; columns ``as_text`` keep their cells as they stand.
 
-    added: marks of missing values beside the known ones; they do not count for the label.
+    added: marks of missing values beside the known ones; they do not count for the label. words: a column of free text,
+    in which "none" and "NA" are words, and only an empty cell or a mark that was added is missing.
     """
     pandas = need("pandas")
     marks = {name: [*MARKS, *added] for name in layout.names}
     if label is not None:
         marks[label] = list(LABEL_MARKS)
+    if words is not None:
+        marks[words] = ["", *added]
+        as_text = {*as_text, words}
 
     def parse(decimal: str, low_memory: bool = True) -> Frame:
         cells = {"dtype": dict.fromkeys(as_text, str), "na_values": marks, "keep_default_na": False}

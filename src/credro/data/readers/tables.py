@@ -21,7 +21,11 @@ from credro.data.readers._labels import Ask, read_groups
 from credro.data.readers._marks import take
 from credro.data.readers._missing import Holes, Missing, Rule, missing_note, rule
 from credro.data.readers._words import listed
+from credro.data.readers.texts import text_table
 from credro.data.spec import Column, DataSpec, given
+
+WORDS = 3
+"""A column whose values have so many words on average is one of sentences."""
 
 Categories = Mapping[str, Sequence[str]] | Sequence[str]
 """The option ``categories`` as users give it: the values of columns, or only which columns are categories."""
@@ -48,6 +52,7 @@ def table(
     missing: Missing = None,
     task: str | None = None,
     header: bool | None = None,
+    text: str | int | None = None,
 ) -> Data:
     """Features (F,) float32: every column but the label, the group, marks of splits, and those that are left out.
 
@@ -67,7 +72,14 @@ def table(
         classes, task: see ``readers.labels``.
         missing: see ``readers.missing``; a missing number stays NaN, a missing text is 0 in all its features.
         header: whether the first row names the columns; None: the file tells. Without, they are called 0, 1, ...
+        text: the column whose texts are the samples (``texts.text_table``); other columns are then not used.
     """
+    if text is not None:
+        for option, columns in (("keep", keep), ("categories", categories)):
+            if columns:
+                raise ArgumentError(option, f"{option} is for features, and with text there is one column of texts")
+        of_label = {"label": label, "group": group, "classes": classes, "task": task}
+        return text_table(path, split, text=text, missing=missing, header=header, **of_label)  # type: ignore[arg-type]
     source = open_table(path, header)
     label = label_column(source, label)
     drop, keep, named = _names(drop), _names(keep), _names(categories)
@@ -149,7 +161,7 @@ def _features(
         why = None if name in keep or name in named else useless(table, name, cells)
         if why is not None:
             usable = isinstance(cells, Numbers) or len(cells.values) <= MOST_VALUES
-            but = ("; ", Argument("keep", (name,)), " takes it") if usable else ()
+            but = ("; ", Argument("keep", (name,)), " takes it") if usable else _or_text(name, cells)
             left_out.append(Message(f"column {name!r} is left out: {why}", *but))
             continue
         if missing.refused and (holes := cells.missing).any():
@@ -171,13 +183,20 @@ def _feature(table: Table, name: str, cells: Numbers | Texts, values: Sequence[s
                 f"column {name!r} is text with {len(cells.values):,} different values: too many for categories; pass "
             )
             drop = Argument("drop", (name,)), ", or name the values with ", Argument("categories", Open())
-            raise DataError(table.path, Message(many, *drop))
+            raise DataError(table.path, Message(many, *drop, *_or_text(name, cells)))
         return Feature(Column(name, cells.values), cells)
     known = tuple(map(str, values))
     if unknown := sorted(set(cells.values) - set(known)):
         raise DataError(table.path, f"column {name!r} has values that are not in categories: {unknown[:5]}")
     codes: Array = np.array([*(known.index(value) for value in cells.values), -1])[cells.codes]
     return Feature(Column(name, known), Texts(codes, known))
+
+
+def _or_text(name: str, cells: Numbers | Texts) -> tuple[str | Argument, ...]:
+    """What more to say of a column that is not used, where its cells are sentences."""
+    if not isinstance(cells, Texts) or sum(len(v.split()) for v in cells.values) < WORDS * len(cells.values):
+        return ()
+    return ("; it looks like free text: ", Argument("text", name), " makes it the samples")
 
 
 def _said(used: Sequence[Feature]) -> str:
