@@ -20,6 +20,8 @@ from credro.nets.trunk import AT_ONCE, Trunk
 from credro.training.files import read_tensors, write_tensors
 
 BATCH = 32 * AT_ONCE
+SPARSE = 0.1
+"""Features of n-grams, in rows of length 1, are divided by this for the heads: as they are they train slowly."""
 EVERY = 5.0
 """Seconds between two words on how far it is."""
 
@@ -53,7 +55,9 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
     scaled = isinstance(trunk, TextTrunk) and trunk.scaled
-    return replace(data, samples=features, shape=shape, mean=(), std=(), prepared=scaled, origin=data, made_by=made)
+    mean = (0.0,) * shape[0] if scaled else ()  # rare n-grams, divided by their deviation, would drown all others
+    std = (SPARSE,) * len(mean)
+    return replace(data, samples=features, shape=shape, mean=mean, std=std, prepared=False, origin=data, made_by=made)
 
 
 def check_kind(trunk: Trunk, data: Data) -> None:
