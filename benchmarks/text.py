@@ -1,7 +1,7 @@
 """Text with real OOD text: CLINC150, and its out-of-scope requests.
 
-``python -m benchmarks text --root DIR [--runs 3] [--members 5] [--trunks tfidf,wordllama]``. DIR has ``text/clinc150_train.csv``,
-``_test.csv`` and ``_oos_test.csv``. WordLlama needs ``credro[text]``.
+``python -m benchmarks text --root DIR [--runs 3] [--members 5] [--trunks tfidf,wordllama]``. DIR has
+``text/clinc150_train.csv``, ``_test.csv`` and ``_oos_test.csv``. WordLlama needs ``credro[text]``.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ RECIPE = credro.Recipe(epochs=20, lr=0.01, optimizer="adamw")
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CREDRO_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "messages.csv"
-    path.write_text("text,label,id\n" + "".join(f'"{t}",{y},{i}\n' for i, (t, y) in enumerate(zip(TEXTS, LABELS, strict=True))))
+    path.write_text(
+        "text,label,id\n" + "".join(f'"{t}",{y},{i}\n' for i, (t, y) in enumerate(zip(TEXTS, LABELS, strict=True)))
+    )
     return path
 
 
@@ -54,7 +56,9 @@ def test_what_does_not_go_together_is_refused() -> None:
 
 def test_n_grams_are_learned_from_training_texts_alone(table: Path) -> None:
     many = [f"{t} now{i}" for i in range(6) for t in TEXTS]
-    ens = credro.fit("text", (many, LABELS * 6), members=2, recipe=RECIPE.with_(epochs=1), early_stop=True, progress="none")
+    ens = credro.fit(
+        "text", (many, LABELS * 6), members=2, recipe=RECIPE.with_(epochs=1), early_stop=True, progress="none"
+    )
     seen, vocabulary = ens.seen, set(ens.trunk.module.vocabulary)
     data = credro.data.as_data((many, LABELS * 6))
     watched = [t for t, c in zip(many, data.content(), strict=True) if c in seen["watched"]]

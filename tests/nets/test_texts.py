@@ -38,7 +38,10 @@ def test_a_folder_gives_what_transformers_gives_one_text_at_a_time(bert: Path, p
     trunk = open_trunk(bert, pool=pool)
     assert isinstance(trunk, TextTrunk)
     found = trunk.of_texts(TEXTS)
-    model, tokenizer = transformers.BertModel.from_pretrained(bert).eval(), transformers.AutoTokenizer.from_pretrained(bert)
+    model, tokenizer = (
+        transformers.BertModel.from_pretrained(bert).eval(),
+        transformers.AutoTokenizer.from_pretrained(bert),
+    )
     for text, row in zip(TEXTS, found, strict=True):
         with torch.no_grad():
             output = model(**tokenizer(text, return_tensors="pt"))

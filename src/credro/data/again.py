@@ -239,7 +239,9 @@ def _text_file(given: str | Path, root: Path | None) -> Path:
         line = "texts are read from files: a table, or a .txt file with one text a line"
         raise ArgumentError("inputs", f"{str(given)!r} is no file: {line}") from error
     if path.suffix.lower() not in TABLES:
-        raise ArgumentError("inputs", f"{path} must be a table ({', '.join(TABLES)}) or a .txt file: the run takes texts")
+        raise ArgumentError(
+            "inputs", f"{path} must be a table ({', '.join(TABLES)}) or a .txt file: the run takes texts"
+        )
     return path
 
 

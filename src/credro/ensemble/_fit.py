@@ -116,7 +116,11 @@ def fit(
         check_kind(trunk, data)
         if isinstance(trunk, TextTrunk) and trunk.learns:  # from training texts alone
             first = planned(data, make_net, recipe, held_out=watched, early_stop=early_stop)
-            data, watched, recipe = replace(first.train, notes=(*data.notes, *first.notes)), first.held_out, first.recipe
+            data, watched, recipe = (
+                replace(first.train, notes=(*data.notes, *first.notes)),
+                first.held_out,
+                first.recipe,
+            )
             trunk = trunk.fit(data.texts or ())
         data = with_features(trunk, data, progress=tell)
         watched = None if watched is None else with_features(trunk, watched, progress=tell)

@@ -39,7 +39,9 @@ def member_scores(ensemble: Ensemble, x: Samples, *, batch_size: int, cache: boo
         check_kind(ensemble.trunk, x)
     if isinstance(x, Data) and (stored := (x.origin or x).shape) != ensemble.shape:  # a kept answer could hide it
         _check_shape(ensemble, stored, any_size)
-    known = isinstance(x, Data) and (x.in_memory or bool(x.paths) or x.texts is not None) and x.repeats()  # others may differ each time
+    known = (
+        isinstance(x, Data) and (x.in_memory or bool(x.paths) or x.texts is not None) and x.repeats()
+    )  # others may differ each time
     same = known and cache and ensemble.run is not None and versions(ensemble.nets) == ensemble._as_loaded
     path = _cache_path(ensemble, x) if same else None
     if path is not None and (kept := _kept(path)) is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import zlib
 from collections import Counter
@@ -39,7 +38,9 @@ class Ngrams(Record):
         """Check the numbers."""
         for name, pair in (("words", self.words), ("chars", self.chars)):
             if pair is not None and (len(pair) != 2 or not 1 <= pair[0] <= pair[1]):
-                raise ArgumentError(name, f"{name} must be (shortest, longest) with 1 <= shortest <= longest, got {pair}")
+                raise ArgumentError(
+                    name, f"{name} must be (shortest, longest) with 1 <= shortest <= longest, got {pair}"
+                )
         if self.words is None and self.chars is None:
             raise ArgumentError("words", "words or chars must be given: without either there are no n-grams")
         if not 1 <= self.features <= 2**20:
@@ -132,4 +133,5 @@ class NgramNet(nn.Module):
                 if i is not None:
                     row[i] += sign * number
         rows *= self.idf.double()
-        return (rows / rows.norm(dim=1, keepdim=True).clamp_min(math.ulp(0))).float()
+        length = rows.norm(dim=1, keepdim=True)
+        return torch.where(length > 0, rows / length, rows).float()

@@ -91,7 +91,7 @@ def _content(net: NgramNet) -> str:
 
 
 def ngram_files(trunk: Trunk) -> dict[str, Any] | None:
-    """What a run keeps of n-grams, as JSON: options, vocabulary and idf, whose digits say it exactly; None: no n-grams."""
+    """What a run keeps of n-grams, as JSON: options, vocabulary, and idf in all its digits; None: no n-grams."""
     net = trunk.module
     if not isinstance(net, NgramNet):
         return None
@@ -124,7 +124,9 @@ class StaticNet(nn.Module):
         rows = []
         for coded in self.tokenizer.encode_batch(list(texts), add_special_tokens=False):  # type: ignore[attr-defined]
             ids = coded.ids[: self.max_length]
-            rows.append(self.vectors[ids].float().mean(0) if ids else self.vectors.new_zeros(self.vectors.shape[1]).float())
+            rows.append(
+                self.vectors[ids].float().mean(0) if ids else self.vectors.new_zeros(self.vectors.shape[1]).float()
+            )
         return torch.stack(rows)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -156,7 +158,9 @@ def _takes_texts(folder: Path) -> bool:
     )
     words = "vocab_size" in config or "text_config" in config
     if pixels and words:
-        raise ArgumentError("trunk", f"{folder} takes images and texts together: give a folder of one of its two halves")
+        raise ArgumentError(
+            "trunk", f"{folder} takes images and texts together: give a folder of one of its two halves"
+        )
     if words and not any((folder / name).is_file() for name in TOKENIZERS):
         raise ArgumentError(
             "trunk", f"{folder} is a model of texts without its tokenizer: put {TOKENIZERS[0]} (or vocab.txt) there"
@@ -187,7 +191,8 @@ class TransformerNet(nn.Module):
         if self.pool == "cls":
             return tokens[:, 0]
         mask = coded["attention_mask"][..., None].to(tokens.dtype)
-        return (tokens * mask).sum(1) / mask.sum(1).clamp_min(1)
+        pooled: Tensor = (tokens * mask).sum(1) / mask.sum(1).clamp_min(1)
+        return pooled
 
 
 def _transformer(folder: Path, pool: str, remote_code: bool, max_length: int | None) -> TextTrunk:
@@ -213,9 +218,10 @@ def _transformer(folder: Path, pool: str, remote_code: bool, max_length: int | N
     most = min(int(tokenizer.model_max_length), int(config.get("max_position_embeddings") or sys.maxsize))
     length = min(most, LONGEST) if max_length is None else max_length
     if not 1 <= length <= most:
-        raise ArgumentError("max_length", f"max_length must lie between 1 and the {most} tokens of {folder}, got {length}")
+        raise ArgumentError(
+            "max_length", f"max_length must lie between 1 and the {most} tokens of {folder}, got {length}"
+        )
     files = b"".join((folder / name).read_bytes() for name in TOKENIZERS if (folder / name).is_file())
     said = json.dumps([config, length]).encode() + files
     net = TransformerNet(model, tokenizer, pool, length)
     return TextTrunk(net, pool=pool, address=str(folder), content=hashlib.sha256(said).hexdigest())
-

@@ -153,7 +153,8 @@ def _from_path(path: Path, pool: str, remote_code: bool) -> Trunk:
         raise ArgumentError("trunk", f"trunk must be an .onnx file or a folder with config.json; {path} is neither")
     near = did_you_mean(str(path), [*NAMED, *TEXT_NAMES])
     raise ArgumentError(
-        "trunk", f"trunk must be one of {', '.join([*NAMED, *TEXT_NAMES])}, or a path that exists, got {str(path)!r}{near}"
+        "trunk",
+        f"trunk must be one of {', '.join([*NAMED, *TEXT_NAMES])}, or a path that exists, got {str(path)!r}{near}",
     )
 
 

@@ -64,7 +64,9 @@ def check_kind(trunk: Trunk, data: Data) -> None:
     """Refuse texts for a trunk that takes none, and anything else for one that takes texts."""
     if trunk.takes_texts and data.texts is None:
         column = "credro.data.load(path, text='column') reads the texts of a table"
-        raise ArgumentError("trunk", f"trunk takes texts, and {data.name!r} has samples of shape {data.shape}: {column}")
+        raise ArgumentError(
+            "trunk", f"trunk takes texts, and {data.name!r} has samples of shape {data.shape}: {column}"
+        )
     if data.texts is not None and not trunk.takes_texts:
         raise ArgumentError(
             "trunk", f"trunk takes numbers, and {data.name!r} holds texts: take 'tfidf', 'wordllama' or a folder of "

@@ -56,9 +56,7 @@ class Source:
         """Whether the columns have names of their own."""
         return self.layout is None or self.layout.header
 
-    def read(
-        self, label: str | None, missing: Rule, as_text: Collection[str] = (), words: str | None = None
-    ) -> Table:
+    def read(self, label: str | None, missing: Rule, as_text: Collection[str] = (), words: str | None = None) -> Table:
         """All cells; see ``text.read``."""
         frame = self.stored
         if self.layout is not None:
