@@ -163,9 +163,10 @@ def describe(data: Data, most: int = 40) -> list[str]:
     import torch
 
     kind = "texts" if data.texts is not None else str(data.batch(torch.tensor([0])).dtype).removeprefix("torch.")
+    held = data.in_memory or data.texts is not None
     lines = [
         f"name     {data.name}",
-        f"samples  {len(data):,}, {'held in memory' if data.in_memory or data.texts is not None else 'read from files'}",
+        f"samples  {len(data):,}, {'held in memory' if held else 'read from files'}",
         f"shape    {tuple(data.shape)}, {kind}",
     ]
     if data.labels.is_floating_point():

@@ -157,7 +157,7 @@ def train(
     if heads is not None and heads.trunk.takes_texts != texts:
         raise Misuse(
             f"--trunk {trunk} takes texts: --text says which column has them" if heads.trunk.takes_texts
-            else f"--trunk {trunk} takes no texts, and --text is given: take tfidf, wordllama or a folder of a text model"
+            else f"--trunk {trunk} takes no texts, and --text is given: take tfidf, wordllama or a text model"
         )  # fmt: skip
     parts = read_parts(data, split, held_out, root, reader, limit=limit, test=test, calibrate=calibrate, seed=seed)
     made: str | OnTrunk = heads or net or ("resnet8" if len(parts.train.shape) == 3 else "table")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import zlib
 from collections import Counter
@@ -134,4 +133,5 @@ class NgramNet(nn.Module):
                 if i is not None:
                     row[i] += sign * number
         rows *= self.idf.double()
-        return (rows / rows.norm(dim=1, keepdim=True).clamp_min(math.ulp(0))).float()
+        length = rows.norm(dim=1, keepdim=True)
+        return torch.where(length > 0, rows / length, rows).float()

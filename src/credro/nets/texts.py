@@ -91,7 +91,7 @@ def _content(net: NgramNet) -> str:
 
 
 def ngram_files(trunk: Trunk) -> dict[str, Any] | None:
-    """What a run keeps of n-grams, as JSON: options, vocabulary and idf, whose digits say it exactly; None: no n-grams."""
+    """What a run keeps of n-grams, as JSON: options, vocabulary, and idf in all its digits; None: no n-grams."""
     net = trunk.module
     if not isinstance(net, NgramNet):
         return None
@@ -191,7 +191,8 @@ class TransformerNet(nn.Module):
         if self.pool == "cls":
             return tokens[:, 0]
         mask = coded["attention_mask"][..., None].to(tokens.dtype)
-        return (tokens * mask).sum(1) / mask.sum(1).clamp_min(1)
+        pooled: Tensor = (tokens * mask).sum(1) / mask.sum(1).clamp_min(1)
+        return pooled
 
 
 def _transformer(folder: Path, pool: str, remote_code: bool, max_length: int | None) -> TextTrunk:

@@ -22,6 +22,8 @@ from credro.nets.trunk import AT_ONCE, Trunk
 from credro.training.files import read_tensors, write_tensors
 
 BATCH = 32 * AT_ONCE
+SPARSE = 0.1
+"""Features of n-grams, in rows of length 1, are divided by this for the heads: as they are they train slowly."""
 EVERY = 5.0
 """Seconds between two words on how far it is."""
 LARGE = 1e9
@@ -60,10 +62,10 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
             except OSError as error:  # they are here; only the next call will take as long
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
-    # The layers that follow want a map as it is, and n-grams have one scale.
-    own = isinstance(trunk, Front) or (isinstance(trunk, TextTrunk) and trunk.scaled)
-    plain = replace(data, samples=features, shape=shape, fields=(), mean=(), std=())
-    return replace(plain, prepared=own, origin=data, made_by=made)
+    plain = replace(data, samples=features, shape=shape, fields=(), mean=(), std=(), origin=data, made_by=made)
+    if isinstance(trunk, TextTrunk) and trunk.scaled:  # rare n-grams, divided by their deviation, would drown all others
+        plain = replace(plain, mean=(0.0,) * shape[0], std=(SPARSE,) * shape[0])
+    return replace(plain, prepared=isinstance(trunk, Front))  # the layers that follow want a map as it is
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,7 +157,7 @@ def _lines(path: Path, spec: DataSpec, labelled: bool) -> Data:
     return replace(data, spec=replace(spec, source=str(path), split=None, label=None), notes=tuple(notes))
 
 
-def _strings(table: Table, column: str, holes: Rule) -> tuple[list[str], np.ndarray]:  # type: ignore[type-arg]
+def _strings(table: Table, column: str, holes: Rule) -> tuple[list[str], np.ndarray]:
     """The cells of a column without the space around them, and which of them (K,) are empty."""
     cells = table.frame[column]
     strings = ["" if missing else str(cell).strip() for cell, missing in zip(cells, cells.isna(), strict=True)]
@@ -185,7 +185,7 @@ def _groups(table: Table, name: str) -> tuple[Tensor, tuple[str, ...]]:
     return read_groups(table.path, column.to_numpy(), len(column))
 
 
-def _are(empty: np.ndarray) -> str:  # type: ignore[type-arg]
+def _are(empty: np.ndarray) -> str:
     return "is" if len(empty) == 1 else "are"
 
 

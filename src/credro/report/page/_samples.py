@@ -29,6 +29,8 @@ BARS = 5
 """Classes shown of a sample, when there are more."""
 LEAST = 0.005
 """Classes whose upper probability is below this are left out: they would read 0.00."""
+LETTERS = 400
+"""Letters shown of a text, when it is longer."""
 VALUES = 8
 """Values shown of a row, when there are more."""
 
@@ -94,6 +96,7 @@ class Card:
     picture: Picture | None = None
     values: Sequence[tuple[str, str]] = ()
     hidden: int = 0
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ def card(samples: Samples, n: int) -> Card:
     if data is not None and is_image(data.shape):
         of = f"class {samples.classes[truth]}" if truth >= 0 else f"the OOD set {samples.origin}"
         return Card(samples, n, order, Picture(*picture(data, n), f"{samples.name(n)}, an image of {of}"))
+    if data is not None and (texts := data.texts) is not None:
+        return Card(samples, n, order, text=texts[n] if len(texts[n]) <= LETTERS else texts[n][:LETTERS] + " …")
     row = values(data, data.batch(torch.tensor([n]))[0]) if data is not None and len(data.shape) == 1 else []
     return Card(samples, n, order, None, row[:VALUES], max(0, len(row) - VALUES))
 
