@@ -43,7 +43,7 @@ def photographs(root: str, runs: int, only: str = "") -> None:
     ways: dict[str, Callable[[], Any]] = {"from scratch, resnet8": lambda: "resnet8"}
     ways["heads on efficientnet-lite0"] = lambda: on(trunk)
     ways["efficientnet-lite0, unfreeze=last_block"] = lambda: on(trunk, unfreeze="last_block")
-    ways["heads on efficientnet-lite0, views=4"] = lambda: on(trunk, views=4)
+    ways["heads on efficientnet-lite0, views=4"] = lambda: on(trunk, views=4, augment="flip")
     for title, net in ways.items():
         if only and only not in title:
             continue
