@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 HEAD = """# Licences of dependencies
 
 credro itself: Apache-2.0. What it needs, and what its extras bring, with the licence that each package states in its
-own metadata (`make licences`; versions are those installed when this was written; packages that were not installed are left out):
+own metadata (`make licences`). Versions are those installed when this was written; what was not installed is left out.
 
 | package | version | licence | needed by |
 |---|---|---|---|"""
