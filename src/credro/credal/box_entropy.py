@@ -112,7 +112,7 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, until: float = math.
         open_ = found.feasible & (bound < best[nodes.owner] - TOL)
         for stage, after in ((1, LOOK_FEW), (2, LOOK_MANY)):
             long = nodes.owner[open_ & (used[nodes.owner] >= after) & (looked[nodes.owner] < stage)]
-            for n in long.unique().tolist() if len(long) else ():
+            for n in sorted(set(long.tolist())):
                 if time.monotonic() < until:
                     ties = Ties(lower[:, n], upper[:, n], best[n], where[:, n])
                     proved[n] = ties.few() if stage == 1 else ties.many()
