@@ -6,12 +6,15 @@ of samples, which is several times faster on small C than the other way round.
 
 from __future__ import annotations
 
+import math
+import time
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from credro.credal.bounds import TINY, reachable
+from credro.credal.ties import Ties
 
 TOL = 1e-12
 """A node whose lower bound is within this of the best value found (nats) cannot improve it beyond rounding."""
@@ -19,6 +22,9 @@ SLACK = 1e-13
 """By how much a sum may miss 1 through rounding alone."""
 FRONTIER = 1 << 20
 """How many numbers the search nodes that are looked at together may hold in one tensor."""
+
+LOOK_FEW, LOOK_MANY = 48, 1500
+"""After so many nodes a sample that is still open gets a better value, and a bound, from ``Ties``."""
 
 
 def f(p: Tensor) -> Tensor:
@@ -71,14 +77,15 @@ class _Nodes(NamedTuple):
         return _Nodes(self.owner[index], lower, upper, self.bound[index])
 
 
-def box_lower(lower: Tensor, upper: Tensor, max_nodes: int) -> LowerEntropy:
+def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, until: float = math.inf) -> LowerEntropy:
     """Smallest entropy in the boxes ``lower``, ``upper`` (C, K), by branch and bound over all samples at once.
 
     Bound: on ``[l_k, u_k]`` the chord of ``-p log p`` lies below it, and the best fill of the chords is a fractional
     knapsack (``_relax``). Branch: split the one class left between its bounds at its value. Prune twice: by the bound,
     and by order (``_children``): if class i has both bounds at least as high as class j's, some minimiser has i at its
     upper or j at its lower bound.
-    max_nodes: per sample; a sample that needs more keeps its best value and reports the gap that is left.
+    max_nodes: per sample; a sample that needs more keeps its best value and reports the gap that is left. until: when,
+    by ``time.monotonic()``, all samples still open are left so.
     """
     samples = lower.shape[1]
     frontier = max(1, FRONTIER // len(lower))
@@ -87,6 +94,8 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int) -> LowerEntropy:
     where = torch.empty_like(lower)
     floor = torch.full_like(best, torch.inf)  # the smallest bound of the nodes given up
     used = torch.zeros(samples, dtype=torch.long, device=lower.device)
+    proved = torch.full_like(best, -torch.inf)  # a bound for the whole box from subset sums
+    looked = torch.zeros_like(used)
     waiting = [_Nodes(torch.arange(samples, device=lower.device), lower, upper, torch.full_like(best, -torch.inf))]
     while waiting:
         nodes = waiting.pop()
@@ -99,9 +108,21 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int) -> LowerEntropy:
         found = found._replace(feasible=found.feasible | nodes.bound.isneginf())
         used.index_add_(0, nodes.owner, torch.ones_like(nodes.owner))
         _keep_best(best, where, nodes, found)
-        bound = torch.maximum(found.bound, nodes.bound)
+        bound = torch.maximum(torch.maximum(found.bound, nodes.bound), proved[nodes.owner])
         open_ = found.feasible & (bound < best[nodes.owner] - TOL)
+        for stage, after in ((1, LOOK_FEW), (2, LOOK_MANY)):
+            long = nodes.owner[open_ & (used[nodes.owner] >= after) & (looked[nodes.owner] < stage)]
+            for n in sorted(set(long.tolist())):
+                if time.monotonic() < until:
+                    ties = Ties(lower[:, n], upper[:, n], best[n], where[:, n])
+                    proved[n] = ties.few() if stage == 1 else ties.many()
+                    best[n], where[:, n], looked[n] = ties.value, ties.point, stage
+            if len(long):
+                bound = torch.maximum(bound, proved[nodes.owner])
+                open_ &= bound < best[nodes.owner] - TOL
         spent = open_ & (used[nodes.owner] >= max_nodes)
+        if time.monotonic() >= until:
+            spent = open_
         if spent.any():
             floor.scatter_reduce_(0, nodes.owner[spent], bound[spent], "amin")
             open_ &= ~spent

@@ -8,6 +8,7 @@ bounds matter (envelope theorem), so a gradient costs no second solve.
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,9 @@ from credro.credal.sets import Box, CredalSet, Hull
 
 MAX_NODES = 50_000
 """Search nodes a sample may take before its lower entropy is reported with a gap."""
+
+MAX_SECONDS = 60.0
+"""Time a call may search for lower entropies of boxes before the samples still open are reported with a gap."""
 
 HULL_CHUNK = 1 << 20
 """Numbers of one tensor worked on at a time for hulls: their many small operations cost more than the cache saves."""
@@ -61,16 +65,21 @@ def lower_entropy(
     return_distribution: bool = False,
     return_gap: bool = False,
     max_nodes: int = MAX_NODES,
+    max_seconds: float = MAX_SECONDS,
 ) -> Any:
     """Smallest entropy (...) of any distribution in the set: aleatoric uncertainty.
 
     Box: branch and bound, exact to 1e-12 nats. Hull: the smallest entropy of a member.
     return_distribution: also give the minimiser (..., C). return_gap: also give how far below the value the true
-    minimum might be (...), 0 where the search ended. max_nodes: the budget per sample; where it ends the search a
-    warning says for how many samples, and the largest gap.
+    minimum might be (...), 0 where the search ended. max_nodes: the budget per sample. max_seconds: the
+    budget of the whole call; after it every sample left gets one node. Where a budget ends the search a warning says
+    for how many samples, and the largest gap.
     """
     if max_nodes < 1:
         raise ValueError(f"max_nodes must be at least 1, got {max_nodes}")
+    if not max_seconds > 0:
+        raise ValueError(f"max_seconds must be positive, got {max_seconds}")
+    until = time.monotonic() + max_seconds
     if isinstance(credal_set, Hull):
         value, p = _over_hull(credal_set, _hull_lower_chunk)
         gap = torch.zeros_like(value)
@@ -79,15 +88,16 @@ def lower_entropy(
         gap = torch.zeros(len(lower), dtype=torch.float64, device=lower.device)
 
         def solve(low: Tensor, high: Tensor, part: slice) -> tuple[Tensor, Tensor]:
-            result = box_lower(low, high, max_nodes)
+            result = box_lower(low, high, max_nodes, until)
             gap[part] = result.gap
             return result.value, result.distribution
 
         value, p = _over_box(lower, upper, solve)
     if (missed := int((gap > 0).sum())) > 0:
         warnings.warn(
-            f"lower entropy: the budget of {max_nodes} nodes ended the search for {missed} of {len(gap)} samples; "
-            f"their values are upper bounds, off by at most {float(gap.max()):.3g} nats (raise max_nodes)",
+            f"lower entropy: the budget of {max_nodes} nodes a sample and {max_seconds:g} s a call ended the search for "
+            f"{missed} of {len(gap)} samples; their values are upper bounds, off by at most {float(gap.max()):.3g} nats "
+            f"(raise max_nodes or max_seconds)",
             InexactWarning,
             stacklevel=2,
         )

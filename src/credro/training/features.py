@@ -63,7 +63,9 @@ def with_features(trunk: Trunk, data: Data, *, progress: bool = False, cache: bo
                 warnings.warn(f"the features could not be kept for another time: {error}", stacklevel=3)
     shape = tuple(features.shape[1:])
     plain = replace(data, samples=features, shape=shape, fields=(), mean=(), std=(), origin=data, made_by=made)
-    if isinstance(trunk, TextTrunk) and trunk.scaled:  # rare n-grams, divided by their deviation, would drown all others
+    if (
+        isinstance(trunk, TextTrunk) and trunk.scaled
+    ):  # rare n-grams, divided by their deviation, would drown all others
         plain = replace(plain, mean=(0.0,) * shape[0], std=(SPARSE,) * shape[0])
     return replace(plain, prepared=isinstance(trunk, Front))  # the layers that follow want a map as it is
 
