@@ -95,8 +95,9 @@ def lower_entropy(
         value, p = _over_box(lower, upper, solve)
     if (missed := int((gap > 0).sum())) > 0:
         warnings.warn(
-            f"lower entropy: the budget of {max_nodes} nodes a sample and {max_seconds:g} s a call ended the search for "
-            f"{missed} of {len(gap)} samples; their values are upper bounds, off by at most {float(gap.max()):.3g} nats "
+            f"lower entropy: the budget of {max_nodes} nodes a sample and {max_seconds:g} s a call ended the search "
+            f"for {missed} of {len(gap)} samples; their values are upper bounds, off by at most "
+            f"{float(gap.max()):.3g} nats "
             f"(raise max_nodes or max_seconds)",
             InexactWarning,
             stacklevel=2,

@@ -2,7 +2,8 @@
 
 At a price ``lam`` of mass every corner of the box has the entropy ``L + sum of the costs of its classes``. A class at
 the bound that it prefers costs nothing, at the other bound ``|d_j|``, ``d_j = (s_j - lam) w_j``; the one class k
-strictly between its bounds costs ``g_k(r) - min(0, d_k)``, concave in its fill r. So once a value within e of L is known, only
+strictly between its bounds costs ``g_k(r) - min(0, d_k)``, concave in its fill r. So once a value within e of L is
+known, only
 classes with ``|d_j| <= e``, the *core*, can be at the bound they do not prefer (docs/exactness.md).
 """
 
