@@ -123,7 +123,7 @@ class Feed:
     def _raw(self, indices: list[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
         if self.samples is not None:
             for index in indices:
-                yield index, self.samples[index.to(self.device)]
+                yield index, self.samples.index_select(0, index.to(self.device))  # three times as fast as []
         else:
             yield from zip(indices, read_ahead(self.data.batch, indices, self.device), strict=True)
 

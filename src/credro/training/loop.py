@@ -50,7 +50,7 @@ def train_member(job: Job, i: int, report: Report, alive: Callable[[], bool] = l
 
     alive: asked before every batch; training stops quietly when it says no (the parent process is gone).
     """
-    with job.run.lock(f"members/{i:02d}/lock", wait=60), _own_randomness(job), threads(job.threads):
+    with job.run.lock(f"members/{i:02d}/lock", wait=60), own_randomness(job), threads(job.threads):
         if job.run.is_done(i):
             return
         trainer = Trainer(job, i)
@@ -72,8 +72,7 @@ class Trainer:
         """Fresh, or from the checkpoint."""
         self.job, self.i, self.member = job, i, job.member(i)
         self.net = job.network(i)
-        trained = [p for p in self.net.parameters() if p.requires_grad]
-        self.optimizer = make_optimizer(job.recipe, trained, self.member.head.without_decay(self.net))
+        self.optimizer = self.make_optimizer()
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
         self.feed = Feed(job.data, job.inputs, job.recipe, job.device, i)
         self.history = History(job.run.member(i) / "history.jsonl")
@@ -86,6 +85,11 @@ class Trainer:
             self._restore()
         self.entries = self.history.keep(self.epoch)
         self.forward: Callable[[Tensor], Tensor] = torch.compile(self.net) if job.recipe.compile else self.net
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """A fresh one over what is trained of the network."""
+        trained = [p for p in self.net.parameters() if p.requires_grad]
+        return make_optimizer(self.job.recipe, trained, self.member.head.without_decay(self.net))
 
     def train_epoch(self, alive: Callable[[], bool]) -> Progress | None:
         """One epoch, its record and, when due, its checkpoint."""
@@ -246,6 +250,6 @@ def precision(recipe: Recipe, device: torch.device) -> Any:
     return torch.autocast(device.type, torch.bfloat16 if recipe.precision == "bf16" else torch.float16)
 
 
-def _own_randomness(job: Job) -> Any:
+def own_randomness(job: Job) -> Any:
     """The user's global generators are left as they were."""
     return torch.random.fork_rng(devices=[job.device] if job.device.type == "cuda" else [])

@@ -215,11 +215,16 @@ def plateau_reductions(losses: Iterable[float], patience: int) -> int:
 
 
 def make_optimizer(
-    recipe: Recipe, parameters: Iterable[nn.Parameter], without_decay: Iterable[nn.Parameter] = ()
+    recipe: Recipe,
+    parameters: Iterable[nn.Parameter],
+    without_decay: Iterable[nn.Parameter] = (),
+    *,
+    fused: bool | None = None,
 ) -> torch.optim.Optimizer:
     """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step (``set_rate``).
 
     without_decay: those of them that weight decay leaves alone; a function then gets two groups of parameters.
+    fused: torch's variant that passes over the numbers once; other rounding. None: what torch takes by itself.
     """
     apart = {id(p) for p in without_decay}
     every = list(parameters)
@@ -238,9 +243,10 @@ def make_optimizer(
             momentum=recipe.momentum,
             weight_decay=recipe.weight_decay,
             nesterov=recipe.nesterov,
+            fused=fused,
         )
     kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
-    return kind(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    return kind(groups, lr=recipe.lr, weight_decay=recipe.weight_decay, fused=fused)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, rate: float) -> None:
