@@ -101,13 +101,18 @@ def train_abreast(job: Job, todo: Iterable[int], report: Report) -> list[str]:
             trainer.finish()
         return progress
 
-    with ExitStack() as held, own_randomness(job), threads(0):
-        pool = held.enter_context(ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)))
-        held.callback(stop.set)  # before the pool waits for its threads, should anything go wrong here
+    with (
+        ExitStack() as locks,  # let go after the threads have ended
+        own_randomness(job),
+        threads(0),
+        ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+        ExitStack() as ending,
+    ):
+        ending.callback(stop.set)  # should anything go wrong here, the pool does not wait for whole epochs
         while left or idle or busy:
             for i in [i for i in left if all(job.run.is_done(j) for j in job.member(i).stop.waits_for)]:
                 left.remove(i)
-                held.enter_context(job.run.lock(f"members/{i:02d}/lock", wait=60))
+                locks.enter_context(job.run.lock(f"members/{i:02d}/lock", wait=60))
                 if not job.run.is_done(i):
                     idle.append(FastTrainer(given, i))
             idle.sort(key=lambda trainer: trainer.epoch)

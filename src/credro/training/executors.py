@@ -51,7 +51,8 @@ def choose(job: Job, executor: str, workers: int) -> str:
     """The executor that ``auto`` stands for.
 
     Stacked where it was measured to be faster (``make bench``): several members of a small network without
-    convolutions, and heads on features, which go side by side (``abreast``). Otherwise processes, if there is more than one worker and what they need can be sent to them.
+    convolutions, and heads on features, which go side by side (``abreast``).
+    Otherwise processes, if there is more than one worker and what they need can be sent to them.
     """
     one_of("executor", executor, EXECUTORS)
     if executor == "stacked" and (reason := why_one_by_one(job)):
