@@ -1,8 +1,8 @@
 """Few photographs: from scratch against heads on a frozen or partly frozen trunk, and what inference of M heads costs.
 
-``python -m benchmarks trunks --root DIR [--runs 3] [--only TITLE]``. 1,250 images of CIFAR-10
-(``cifar-10-batches-py`` in DIR), tested on 1,000 others and, where DIR has them, against Places365, SVHN and
-blurred images. Needs ``credro[trunks]``.
+``python -m benchmarks trunks --root DIR [--runs 3] [--only TITLE]``; ``--heads``: how fast heads train, and no more.
+1,250 images of CIFAR-10 (``cifar-10-batches-py`` in DIR), tested on 1,000 others and, where DIR has them, against
+Places365, SVHN and blurred images. Needs ``credro[trunks]``.
 """
 
 from __future__ import annotations
@@ -81,14 +81,39 @@ def inference(members: int = 20, count: int = 256, rounds: int = 5) -> None:
           f"({1000 * min(alone) / count:.2f} ms an image for the trunk)")  # fmt: skip
 
 
+def heads(members: int, count: int = 20_000, rounds: int = 3, goal: float = 1.5) -> None:
+    """Heads of 1280 -> 256 -> 10 one by one over all at once, in turns; and how much of the products' peak each has."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(0, 10, (count,), generator=generator)
+    centres = 0.2 * torch.randn(10, 1280, generator=generator)
+    features = (centres[labels] + torch.randn(count, 1280, generator=generator)).relu()
+    data = Data("features", features, labels, (1280,), tuple("0123456789"))
+    recipe = Recipe(epochs=1, batch_size=256, optimizer="adamw", lr=1e-3, weight_decay=0.01)
+    times: dict[str, list[float]] = {"sequential": [], "stacked": []}
+    for turn in range(rounds):
+        for executor in list(times) if turn % 2 else list(times)[::-1]:
+            begin = time.perf_counter()
+            fit("mlp-256", data, members=members, recipe=recipe, executor=executor, progress="none")
+            times[executor].append(time.perf_counter() - begin)
+    work = members * count * 2 * 2 * 1280 * 256 + members * count * 2 * 1280 * 256  # two products, and one to look
+    rates = ", ".join(f"{name} {work / min(t) / 1e9:.0f} GFLOP/s" for name, t in times.items())
+    ratio = min(times["sequential"]) / min(times["stacked"])
+    print(f"{members} heads one by one over all at once: {ratio:.2f} (goal: at least {goal:g}); {rates}", flush=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks trunks")
     parser.add_argument("--root", default="data")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="rows whose title has this in it, and no inference")
+    parser.add_argument("--heads", action="store_true", help="nothing but how fast heads train")
     given = parser.parse_args(arguments or [])
     warnings.simplefilter("ignore")
     if not given.only:
+        heads(5)
+        heads(20, goal=3.0)
+        if given.heads:
+            return
         inference()
     try:
         photographs(given.root, given.runs, given.only)

@@ -13,6 +13,11 @@ own metadata (`make licences`). Versions are those installed when this was writt
 
 | package | version | licence | needed by |
 |---|---|---|---|"""
+TAIL = """
+## Where next
+
+- [Start](start.md): which extra you need for what.
+- [Design](design.md): why each of them is there."""
 
 
 def licence(of: Distribution) -> str:
@@ -48,6 +53,7 @@ def main() -> None:
         except PackageNotFoundError:
             continue
         print(f"| {name} | {found.version} | {licence(found)} | {', '.join(sorted(by[name]))} |")
+    print(TAIL)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from credro.training.abreast import FastTrainer, goes_abreast
 from credro.training.diagnostics import fitness
 from credro.training.feed import Feed
 from credro.training.job import Job
@@ -63,7 +64,7 @@ def estimate(job: Job, executor: str, workers: int, finished: int = 0) -> Estima
         tempfile.TemporaryDirectory(prefix="credro-") as folder,
     ):
         one = replace(job, run=Run(folder), held_out=None, checkpoint_seconds=math.inf)
-        step = _steps_of_all(one) / job.members if executor == "stacked" else _steps_of_one(one)
+        step = _step(one, executor)
         seconds = left * (steps * step + _looks(job))
     if executor == "processes" and todo:
         wait = [i for i in todo if job.member(i).stop.waits_for]
@@ -93,9 +94,20 @@ def _part(job: Job, steps: int) -> Job:
     return replace(job, data=job.data.subset(index), recipe=job.recipe.with_(early_stop=0))
 
 
-def _steps_of_one(job: Job) -> float:
+def _step(job: Job, executor: str) -> float:
+    """Seconds of a member's step, by the clock of the whole run."""
+    if executor != "stacked":
+        return _steps_of_one(job)
+    if not goes_abreast(job):
+        return _steps_of_all(job) / job.members
+    cores = min(job.members, job.threads or torch.get_num_threads())
+    with threads(1):
+        return CROWDED * _steps_of_one(job, FastTrainer) / cores
+
+
+def _steps_of_one(job: Job, trainer: type[Trainer] = Trainer) -> float:
     def run(steps: int) -> None:
-        Trainer(_part(job, steps), 0).train_epoch(lambda: True)
+        trainer(_part(job, steps), 0).train_epoch(lambda: True)
 
     return timed(run)
 

@@ -23,6 +23,7 @@ from torch import nn
 from credro._names import one_of
 from credro.nets import multiply_adds
 from credro.nets.tail import slower
+from credro.training.abreast import goes_abreast, train_abreast
 from credro.training.devices import next_device, only
 from credro.training.feed import layout
 from credro.training.job import Job, TrainingError
@@ -53,13 +54,16 @@ def choose(job: Job, executor: str, workers: int) -> str:
     """The executor that ``auto`` stands for.
 
     Stacked where it was measured to be faster (``make bench``): several members of a small network without
-    convolutions. Otherwise processes, if there is more than one worker and what they need can be sent to them.
+    convolutions, and heads on features, which go side by side (``abreast``).
+    Otherwise processes, if there is more than one worker and what they need can be sent to them.
     """
     one_of("executor", executor, EXECUTORS)
     if executor == "stacked" and (reason := why_one_by_one(job)):
         raise ValueError(f"executor='stacked' cannot train this run: {reason}")
     if executor != "auto":
         return executor
+    if job.members > 1 and goes_abreast(job):
+        return "stacked"
     if job.members > 1 and _stacks_well(job):
         return "stacked" if job.members > 2 else "sequential"  # two gain nothing, and processes take long to start
     return "processes" if wants_processes(job, workers) and why_not_sent(job) is None else "sequential"
@@ -67,6 +71,8 @@ def choose(job: Job, executor: str, workers: int) -> str:
 
 def why_one_by_one(job: Job) -> str | None:
     """Why the members of ``job`` cannot be trained at once, by what the recipe asks or the network is; or None."""
+    if goes_abreast(job):
+        return None
     if job.recipe.accumulate > 1:
         return f"accumulate={job.recipe.accumulate} is for members trained one by one"
     if callable(job.recipe.optimizer):
@@ -82,7 +88,9 @@ def wants_processes(job: Job, workers: int) -> bool:
 
 
 def _stacks_well(job: Job) -> bool:
-    """Whether the network can be stacked, and is one that gains by it: small, and without convolutions."""
+    """Whether the network can be stacked, and is one that gains by it: small, and without convolutions, or a head."""
+    if goes_abreast(job):
+        return True
     if why_one_by_one(job) is not None:
         return False
     net = job.network(0)
@@ -95,6 +103,8 @@ def own_threads(job: Job, executor: str, workers: int) -> int:
     if executor == "processes":
         return max(1, (os.cpu_count() or 1) // min(workers, job.members))
     if job.device.type != "cpu":
+        return torch.get_num_threads()
+    if executor == "stacked" and goes_abreast(job):
         return torch.get_num_threads()
     size = min(job.recipe.batch_size, len(job.data)) * (job.members if executor == "stacked" else 1)
     x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))).to(job.device))
@@ -158,8 +168,10 @@ def run_sequential(job: Job, report: Report) -> None:
 
 
 def run_stacked(job: Job, report: Report) -> None:
-    """All members at once; those that fell out of an earlier stack, one after another."""
-    if stack_is_over(job):
+    """All members at once, by one pass or side by side; those that fell out of an earlier stack, one after another."""
+    if goes_abreast(job) and not job.run.stack_state.exists():
+        raise_failures(train_abreast(job, order(job), report))
+    elif stack_is_over(job):
         run_sequential(job, report)
     else:
         with threads(job.threads):

@@ -147,7 +147,10 @@ class Feed:
     def _raw(self, indices: list[Tensor], rows: Tensor) -> Iterator[tuple[Tensor, Any]]:
         if self.samples is not None:
             for index in indices:
-                yield index, self.samples[rows[index].to(self.device)]
+                where = rows[index].to(self.device)
+                whole = self.samples
+                # index_select is three times as fast as []
+                yield index, whole.index_select(0, where) if isinstance(whole, Tensor) else whole[where]
         else:
             yield from zip(indices, read_ahead(self.data.batch, indices, self.device), strict=True)
 

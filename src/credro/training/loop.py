@@ -52,7 +52,7 @@ def train_member(job: Job, i: int, report: Report, alive: Callable[[], bool] = l
 
     alive: asked before every batch; training stops quietly when it says no (the parent process is gone).
     """
-    with job.run.lock(f"members/{i:02d}/lock", wait=60), _own_randomness(job), threads(job.threads):
+    with job.run.lock(f"members/{i:02d}/lock", wait=60), own_randomness(job), threads(job.threads):
         if job.run.is_done(i):
             return
         trainer = Trainer(job, i)
@@ -70,12 +70,16 @@ class Trainer:
     best: weights and buffers of the epoch with the smallest held-out loss so far; empty without early stopping.
     """
 
+    fused: bool | None = None
+    """Whether the optimizer is torch's fused one; None: what torch takes by itself."""
+
     def __init__(self, job: Job, i: int) -> None:
         """Fresh, or from the checkpoint."""
         self.job, self.i, self.member = job, i, job.member(i)
         self.net = job.network(i)
         trained = [p for p in self.net.parameters() if p.requires_grad]
-        self.optimizer = make_optimizer(job.recipe, trained, self.member.head.without_decay(self.net), slower(self.net))
+        spared = self.member.head.without_decay(self.net)
+        self.optimizer = make_optimizer(job.recipe, trained, spared, slower(self.net), fused=self.fused)
         self.scaler = torch.amp.GradScaler(job.device.type, enabled=job.recipe.precision == "fp16")
         self.feed = Feed(job.data, job.inputs, job.recipe, job.device, i)
         self.history = History(job.run.member(i) / "history.jsonl")
@@ -248,6 +252,6 @@ def precision(recipe: Recipe, device: torch.device) -> Any:
     return torch.autocast(device.type, torch.bfloat16 if recipe.precision == "bf16" else torch.float16)
 
 
-def _own_randomness(job: Job) -> Any:
+def own_randomness(job: Job) -> Any:
     """The user's global generators are left as they were."""
     return torch.random.fork_rng(devices=[job.device] if job.device.type == "cuda" else [])

@@ -220,11 +220,14 @@ def make_optimizer(
     parameters: Iterable[nn.Parameter],
     without_decay: Iterable[nn.Parameter] = (),
     slower: Iterable[nn.Parameter] = (),
+    *,
+    fused: bool | None = None,
 ) -> torch.optim.Optimizer:
     """A fresh optimizer over ``parameters``; the loop sets its learning rate before every step (``set_rate``).
 
     without_decay: those of them that weight decay leaves alone. slower: those that learn at ``SLOWER`` of the rate,
     since they were trained before. Where there are any, a function gets groups of parameters.
+    fused: torch's variant that passes over the numbers once; other rounding. None: what torch takes by itself.
     """
     apart, slow = {id(p) for p in without_decay}, {id(p) for p in slower}
     parts: dict[tuple[bool, bool], list[nn.Parameter]] = {(False, False): []}
@@ -238,9 +241,9 @@ def make_optimizer(
         for group in made.param_groups:
             group["initial_lr"] = float(group["lr"])
     elif recipe.optimizer == "sgd":
-        made = torch.optim.SGD(groups, momentum=recipe.momentum, nesterov=recipe.nesterov, **options)
+        made = torch.optim.SGD(groups, momentum=recipe.momentum, nesterov=recipe.nesterov, fused=fused, **options)
     else:
-        made = (torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW)(groups, **options)
+        made = (torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW)(groups, fused=fused, **options)
     for group, (is_slow, _) in zip(made.param_groups, kinds, strict=False):
         if is_slow:
             group["lr"] = group["initial_lr"] = SLOWER * float(group["lr"])
