@@ -20,6 +20,7 @@ NAMES = (
     "tables",
     "own_data",
     "trunks",
+    "scale",
 )
 
 

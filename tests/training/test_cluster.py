@@ -95,7 +95,10 @@ def test_a_node_that_dies_changes_no_weight(cluster, tmp_path, capfd):
     assert int(lost[0].rpartition(" ")[2]) >= 3, "from its checkpoint, not from the beginning"
     assert "24/24 epochs" in said
     assert_bitwise(weights(tmp_path / "alone"), weights(tmp_path / "ray"))
-    assert [len((Run(tmp_path / "ray").member(i) / "history.jsonl").read_text().splitlines()) for i in (0, 1)] == [12, 12]
+    assert [len((Run(tmp_path / "ray").member(i) / "history.jsonl").read_text().splitlines()) for i in (0, 1)] == [
+        12,
+        12,
+    ]
 
 
 class KillOften(Kill):
@@ -160,7 +163,9 @@ def test_a_process_that_dies_is_begun_again_and_given_up_after_its_retries(clust
     )  # fmt: skip
     assert "was lost with its process or node" in capfd.readouterr().err
     assert_bitwise(weights(tmp_path / "alone"), weights(tmp_path / "ray"))
-    with pytest.raises(TrainingError, match=r"member \d: Ray gave it up \(WorkerCrashedError, retries=0\)(?s:.*)it needs"):
+    with pytest.raises(
+        TrainingError, match=r"member \d: Ray gave it up \(WorkerCrashedError, retries=0\)(?s:.*)it needs"
+    ):
         trained(
             small_net, blobs(), tmp_path / "given up", loss=Dies(str(tmp_path / "more")),
             executor=credro.Ray(cluster.address, retries=0), **options,
@@ -320,7 +325,7 @@ def test_what_ray_cannot_do_is_refused_at_once(given, name):
 def test_the_device_is_the_members_and_not_the_callers():
     assert credro.Ray().device("auto") == torch.device("cpu")
     assert credro.Ray(gpus_per_member=0.5).device("auto") == torch.device("cuda")
-    with pytest.raises(ArgumentError, match="device must be 'auto' or 'cpu'.*gpus_per_member=0, got 'cuda'"):
+    with pytest.raises(ArgumentError, match=r"device must be 'auto' or 'cpu'.*gpus_per_member=0, got 'cuda'"):
         trained(small_net, blobs(), executor="ray", device="cuda")
     with pytest.raises(ArgumentError, match="device must be 'auto' or 'cuda'"):
         trained(small_net, blobs(), executor=credro.Ray(gpus_per_member=1), device="cpu")
