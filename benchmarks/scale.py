@@ -2,7 +2,8 @@
 
 Four ResNet-8 on synthetic images of CIFAR's size, one thread each: one after another, by two processes, by Ray with one
 node and with two (of one CPU each, on this machine). Ways are timed in turn, best of the rounds. What a member costs
-beside its training is measured on members that train next to nothing. ``plan`` computes the table in docs/scale.md.
+beside its training is the call's time less what the members recorded, so it has its share of starting up; starting the
+cluster itself is not counted. ``plan`` computes the table in docs/scale.md.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,17 @@ from credro.data import Data
 from credro.ensemble import fit
 from credro.training.cluster import Ray
 from credro.training.recipe import Recipe
+from credro.training.run import Run
 
-MEMBERS, ROUNDS, PER_MEMBER_GOAL = 4, 2, 2.0
+MEMBERS, ROUNDS = 4, 3
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds of a call, and those that its members recorded as training, summed."""
+
+    seconds: float
+    training: float
 
 
 def main(options: list[str] | None = None) -> None:
@@ -40,16 +51,17 @@ def main(options: list[str] | None = None) -> None:
     plan()
 
 
-def train_time(data: Data, epochs: int, members: int, **options: Any) -> float:
-    """Seconds of a whole call of ``fit``."""
+def train_time(data: Data, **options: Any) -> Took:
+    """A whole call of ``fit``."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        recipe, started = Recipe(epochs=epochs, batch_size=64), time.perf_counter()
+        recipe, started = Recipe(epochs=2, batch_size=64), time.perf_counter()
         fit(
-            "resnet8", data, members=members, recipe=recipe, out=Path(folder) / "run", threads=1,
+            "resnet8", data, members=MEMBERS, recipe=recipe, out=Path(folder) / "run", threads=1,
             device="cpu", progress="none", **options,
         )  # fmt: skip
-        return time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        return Took(seconds, sum(record.seconds for record in Run(Path(folder) / "run").records()))
 
 
 @contextmanager
@@ -69,36 +81,35 @@ def nodes(count: int) -> Iterator[str]:
 
 
 def scaling() -> None:
-    big, small = images(2_000), images(64)
-    ways: dict[str, Callable[[Data, int, int], float]] = {
-        "one after another": lambda d, e, m: train_time(d, e, m, executor="sequential"),
-        "1 process": lambda d, e, m: train_time(d, e, m, executor="processes", workers=1),
-        "2 processes": lambda d, e, m: train_time(d, e, m, executor="processes", workers=2),
-        "1 Ray node": lambda d, e, m: on_ray(1, d, e, m),
-        "2 Ray nodes": lambda d, e, m: on_ray(2, d, e, m),
+    data = images(2_000)
+    ways: dict[str, tuple[int, Callable[[], Took]]] = {
+        "one after another": (1, lambda: train_time(data, executor="sequential")),
+        "1 process": (1, lambda: train_time(data, executor="processes", workers=1)),
+        "2 processes": (2, lambda: train_time(data, executor="processes", workers=2)),
+        "1 Ray node": (1, lambda: on_ray(1, data)),
+        "2 Ray nodes": (2, lambda: on_ray(2, data)),
     }
-    found: dict[str, float] = dict.fromkeys(ways, math.inf)
-    short: dict[tuple[str, int], float] = {(name, m): math.inf for name in ways for m in (2, 6)}
+    rounds: dict[str, list[Took]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
-        for name, way in ways.items():
-            found[name] = min(found[name], way(big, 2, MEMBERS))
-            for m in (2, 6):
-                short[name, m] = min(short[name, m], way(small, 1, m))
-            print(f"  {name}: {found[name]:.1f} s", flush=True)
-    alone = found["one after another"]
-    print(f"{MEMBERS} ResNet-8, 2 epochs of 2,000 images, one thread each; best of {ROUNDS}")
-    print(f"{'':<20}{'seconds':>9}{'speed-up':>10}{'start':>8}{'per member':>12}")
-    for name in ways:
-        each = (short[name, 6] - short[name, 2]) / 4  # of members that train next to nothing
-        start = short[name, 2] - 2 * each
-        print(f"{name:<20}{found[name]:>9.1f}{alone / found[name]:>10.2f}{start:>8.1f}{each:>12.2f}")
-    each = (short["1 Ray node", 6] - short["1 Ray node", 2]) / 4
-    print(f"Ray's overhead per member: {each:.2f} s (goal: below {PER_MEMBER_GOAL:g} s)")
+        for name, (_, way) in ways.items():
+            rounds[name].append(way())
+    best = {name: min(took, key=lambda one: one.seconds) for name, took in rounds.items()}
+    print(f"{MEMBERS} ResNet-8, 2 epochs of {len(data):,} images, one thread each; best of {ROUNDS}")
+    print(f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print("| | seconds, best (worst) | speed-up | training, a member | beside it, a member |")
+    print("|---|---:|---:|---:|---:|")
+    for name, (at_once, _) in ways.items():
+        took, worst = best[name], max(one.seconds for one in rounds[name])
+        beside = (took.seconds - took.training / at_once) / MEMBERS  # its share of what is paid once included
+        gain = best["one after another"].seconds / took.seconds
+        print(
+            f"| {name} | {took.seconds:.1f} ({worst:.1f}) | {gain:.2f} | {took.training / MEMBERS:.2f} | {beside:.2f} |"
+        )
 
 
-def on_ray(count: int, data: Data, epochs: int, members: int) -> float:
+def on_ray(count: int, data: Data) -> Took:
     with nodes(count) as address:
-        return train_time(data, epochs, members, executor=Ray(address))
+        return train_time(data, executor=Ray(address))
 
 
 HOURS_PAPER = 7 / 20
