@@ -21,6 +21,7 @@ NAMES = (
     "own_data",
     "trunks",
     "text",
+    "scale",
 )
 
 

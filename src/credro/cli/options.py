@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from credro import _names
 from credro._names import Argument, Message, message_of
+
+if TYPE_CHECKING:
+    from credro.training.cluster import Ray
 
 T = TypeVar("T")
 
@@ -22,6 +25,15 @@ Root = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Where the named sets are. Default: CREDRO_DATA, then a cache.")
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda, cuda:1 or mps.")]
+
+Executor = Annotated[str, typer.Option(metavar="NAME", help="auto, sequential, processes, stacked or ray.")]
+Address = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Ray: a running cluster, or auto. Default: this machine alone.")
+]
+Cpus = Annotated[float | None, typer.Option(metavar="X", help="Ray: CPUs that a member has. Default: 1.")]
+Gpus = Annotated[float | None, typer.Option(metavar="X", help="Ray: GPUs that a member has, or 0.5. Default: 0.")]
+Retries = Annotated[int | None, typer.Option(metavar="N", help="Ray: for a lost process or node. Default: 3.")]
+PerDevice = Annotated[int, typer.Option(metavar="N", help="Members that share a GPU.")]
 
 QUIET_SECONDS = 10.0
 """Where there is no terminal, progress is a line this often."""
@@ -71,6 +83,21 @@ def at_least(least: int, **numbers: int | None) -> None:
     for name, number in numbers.items():
         if number is not None and number < least:
             raise Misuse(f"--{name.replace('_', '-')} must be at least {least}, got {number}")
+
+
+def executor_of(name: str, **of_ray: Any) -> str | Ray:
+    """The executor with its options. of_ray: fields of ``credro.Ray``; None is one that was not given."""
+    from credro.training.cluster import Ray
+    from credro.training.executors import EXECUTORS
+
+    one_of("--executor", name, EXECUTORS)
+    given = {key: value for key, value in of_ray.items() if value is not None}
+    if name == "ray":
+        with checking_options():
+            return Ray(**given)
+    for key in given:
+        raise Misuse(f"--{key.replace('_', '-')} is for --executor ray, got --executor {name}")
+    return name
 
 
 def check_device(name: str) -> None:

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from credro.cli.options import Device, Misuse, Root, at_least, check_device, one_of
+from credro.cli.options import (
+    Address,
+    Cpus,
+    Device,
+    Executor,
+    Gpus,
+    Misuse,
+    Retries,
+    Root,
+    at_least,
+    check_device,
+    executor_of,
+    one_of,
+)
 
 
 def reproduce(
@@ -16,8 +29,12 @@ def reproduce(
     runs: Annotated[int | None, typer.Option(metavar="R", help="Repetitions; default: the paper's.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks and results go.")] = Path("runs/reproduce"),
     root: Root = None,
-    executor: Annotated[str, typer.Option(metavar="NAME", help="As for credro train.")] = "auto",
+    executor: Executor = "auto",
     device: Device = "auto",
+    address: Address = None,
+    cpus_per_member: Cpus = None,
+    gpus_per_member: Gpus = None,
+    retries: Retries = None,
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and what is ready.")] = False,
 ) -> None:
     """Make a table or figure of the paper.
@@ -34,7 +51,6 @@ def reproduce(
     """
     from credro.experiments import BENCHMARKS, EXPERIMENTS
     from credro.experiments import reproduce as execute
-    from credro.training.executors import EXECUTORS
 
     if show:
         for experiment in EXPERIMENTS.values():
@@ -46,16 +62,19 @@ def reproduce(
         raise Misuse("reproduce needs NAME, one of the experiments of credro reproduce --list")
     one_of("NAME", name, EXPERIMENTS)
     one_of("--preset", preset, BENCHMARKS)
-    one_of("--executor", executor, EXECUTORS)
+    how_run = executor_of(
+        executor, address=address, cpus_per_member=cpus_per_member, gpus_per_member=gpus_per_member, retries=retries
+    )
     at_least(1, runs=runs)
-    check_device(device)
+    if executor != "ray":
+        check_device(device)
     tables = execute(
         name,
         preset,
         runs=runs,
         out=out,
         root=root,
-        executor=executor,
+        executor=how_run,
         device=device,
         say=lambda text: typer.echo(text, err=True),
     )

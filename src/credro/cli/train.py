@@ -13,7 +13,23 @@ import typer
 from credro.cli._division import read_parts
 from credro.cli._readers import with_reader_options
 from credro.cli._wording import one_line
-from credro.cli.options import Device, Misuse, Root, at_least, check_device, checking_options, one_of, settings
+from credro.cli.options import (
+    Address,
+    Cpus,
+    Device,
+    Executor,
+    Gpus,
+    Misuse,
+    PerDevice,
+    Retries,
+    Root,
+    at_least,
+    check_device,
+    checking_options,
+    executor_of,
+    one_of,
+    settings,
+)
 
 if TYPE_CHECKING:
     from credro.ensemble import Ensemble
@@ -88,10 +104,15 @@ def train(
     root: Root = None,
     force: Annotated[bool, typer.Option("--force", help="Remove the run that is in RUN, and start anew.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Everything random depends on this.")] = 0,
-    executor: Annotated[str, typer.Option(metavar="NAME", help="auto, sequential, processes or stacked.")] = "auto",
+    executor: Executor = "auto",
     workers: Annotated[int | None, typer.Option(metavar="N", help="Processes. Default: one per core.")] = None,
     threads: Annotated[int, typer.Option(metavar="N", help="Threads per member; 0 divides the cores.")] = 0,
     device: Device = "auto",
+    members_per_device: PerDevice = 1,
+    address: Address = None,
+    cpus_per_member: Cpus = None,
+    gpus_per_member: Gpus = None,
+    retries: Retries = None,
 ) -> None:
     """Train an ensemble. The same command again goes on where it stopped.
 
@@ -115,19 +136,23 @@ def train(
     from credro.nets import NETS
     from credro.nets.texts import DEFAULT
     from credro.nets.trunks import on
-    from credro.training.executors import EXECUTORS
     from credro.training.plan import planned
     from credro.training.recipe import PRESETS, Recipe
 
     one_of("--method", method, METHODS)
-    one_of("--executor", executor, EXECUTORS)
+    how_run = executor_of(
+        executor, address=address, cpus_per_member=cpus_per_member, gpus_per_member=gpus_per_member, retries=retries
+    )
     if net is not None:
         one_of("--net", net, NETS)
     if augment is not None:
         one_of("--augment", augment, AUGMENTATIONS)
-    at_least(1, members=members, limit=limit, calibrate=calibrate, workers=workers)
+    at_least(
+        1, members=members, limit=limit, calibrate=calibrate, workers=workers, members_per_device=members_per_device
+    )
     at_least(0, threads=threads)
-    check_device(device)
+    if executor != "ray":  # whose nodes have devices of their own
+        check_device(device)
     if test is not None and not 0 < test < 1:
         raise Misuse(f"--test must lie in (0, 1), got {test:g}")
     if out.is_file():
@@ -175,10 +200,11 @@ def train(
         members=members,
         recipe=plan.recipe,
         out=out,
-        executor=executor,
+        executor=how_run,
         workers=workers,
         threads=threads,
         device=device,
+        members_per_device=members_per_device,
         held_out=plan.held_out,
     )
     if parts.calibrate is not None:

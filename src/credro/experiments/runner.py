@@ -23,6 +23,7 @@ from credro.experiments.results import Result, Results
 from credro.experiments.spec import EXPERIMENTS, Cell, Experiment, cells
 from credro.experiments.tables import TABLES
 from credro.methods import Method
+from credro.training.cluster import Ray
 from credro.training.diagnostics import FITTED
 from credro.training.files import write_json
 from credro.training.job import count_classes
@@ -37,7 +38,7 @@ class Setting:
 
     out: Path
     root: str | Path | None = None
-    executor: str = "auto"
+    executor: str | Ray = "auto"
     device: str = "auto"
     progress: str = "auto"
     say: Say = print

@@ -1,7 +1,6 @@
 """Members as tasks of Ray: on the cores and GPUs of this machine, or on a cluster of many.
 
-Placement, retries, the object store and the end of tasks whose caller is gone are Ray's. Here is what a member is to
-it.
+Placement, retries, the object store and the end of tasks whose caller is gone are Ray's. A member is a task.
 """
 
 from __future__ import annotations

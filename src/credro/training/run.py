@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from credro._records import RecordError
 from credro.training._version1 import upgraded_config, upgraded_member
-from credro.training.files import read_json, write_bytes, write_json
+from credro.training.files import read_json, remove_parts, write_bytes, write_json
 from credro.training.records import FORMAT, Calibration, Epoch, MemberRecord, RunConfig
 
 
@@ -113,7 +113,8 @@ class Run:
         return RunConfig.from_json(plain, self.config_path)
 
     def start(self, config: RunConfig) -> None:
-        """Record ``config``, or check that the run in this folder was started with the same one."""
+        """Record ``config``, or check that the run in this folder was started with the same one. Under its lock."""
+        remove_parts(self.folder)
         if not self.config_path.exists():
             write_json(self.config_path, config.to_json())
             return
