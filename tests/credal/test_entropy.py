@@ -179,9 +179,7 @@ def test_a_budget_overrun_is_never_silent():
     truth = oracles.lower_by_enumeration(lower[0], upper[0])
     easy = np.eye(lower.shape[1])[:1]
     box = Box(np.concatenate([easy, lower]), np.concatenate([easy, upper]))
-    with pytest.warns(
-        InexactWarning, match=r"budget of 40 nodes a sample and 60 s a call ended the search for 1 of 2 samples"
-    ):
+    with pytest.warns(InexactWarning, match=r"budget of 40 nodes a sample ended the search for 1 of 2 samples"):
         value, gap = lower_entropy(box, max_nodes=40, return_gap=True)
     assert gap[0] == 0
     assert gap[1] > 0

@@ -109,6 +109,7 @@ def test_what_0_stood_for_is_recorded(tmp_path, count):
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
 def test_a_run_goes_on_with_the_threads_it_was_started_with(tmp_path, monkeypatch, used, executor):
     """On a machine with other cores: the same arithmetic, so the same weights."""
+    monkeypatch.setattr(executors, "goes_abreast", lambda _: False)  # there each member has one thread, always
     with threads(2):
         long_run(tmp_path / "whole", executor)
         killed_after_an_epoch(tmp_path / "part", executor, monkeypatch)

@@ -23,8 +23,9 @@ SLACK = 1e-13
 FRONTIER = 1 << 20
 """How many numbers the search nodes that are looked at together may hold in one tensor."""
 
-LOOK_FEW, LOOK_MANY = 48, 1500
-"""After so many nodes a sample that is still open gets a better value, and a bound, from ``Ties``."""
+LOOK_FOR_TIES = 20_000
+"""After so many nodes a sample that is still open gets a better value, and a bound, from ``Ties``: boxes without ties
+are mostly done by then, and it would cost them more than it saves (docs/exactness.md)."""
 
 
 def f(p: Tensor) -> Tensor:
@@ -95,7 +96,7 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, until: float = math.
     floor = torch.full_like(best, torch.inf)  # the smallest bound of the nodes given up
     used = torch.zeros(samples, dtype=torch.long, device=lower.device)
     proved = torch.full_like(best, -torch.inf)  # a bound for the whole box from subset sums
-    looked = torch.zeros_like(used)
+    looked = torch.zeros_like(used, dtype=torch.bool)
     waiting = [_Nodes(torch.arange(samples, device=lower.device), lower, upper, torch.full_like(best, -torch.inf))]
     while waiting:
         nodes = waiting.pop()
@@ -110,16 +111,15 @@ def box_lower(lower: Tensor, upper: Tensor, max_nodes: int, until: float = math.
         _keep_best(best, where, nodes, found)
         bound = torch.maximum(torch.maximum(found.bound, nodes.bound), proved[nodes.owner])
         open_ = found.feasible & (bound < best[nodes.owner] - TOL)
-        for stage, after in ((1, LOOK_FEW), (2, LOOK_MANY)):
-            long = nodes.owner[open_ & (used[nodes.owner] >= after) & (looked[nodes.owner] < stage)]
-            for n in sorted(set(long.tolist())):
-                if time.monotonic() < until:
-                    ties = Ties(lower[:, n], upper[:, n], best[n], where[:, n])
-                    proved[n] = ties.few() if stage == 1 else ties.many()
-                    best[n], where[:, n], looked[n] = ties.value, ties.point, stage
-            if len(long):
-                bound = torch.maximum(bound, proved[nodes.owner])
-                open_ &= bound < best[nodes.owner] - TOL
+        long = nodes.owner[open_ & (used[nodes.owner] >= LOOK_FOR_TIES) & ~looked[nodes.owner]]
+        for n in sorted(set(long.tolist())):
+            if time.monotonic() < until:
+                ties = Ties(lower[:, n], upper[:, n], best[n], where[:, n])
+                proved[n] = ties.bound()
+                best[n], where[:, n], looked[n] = ties.value, ties.point, True
+        if len(long):
+            bound = torch.maximum(bound, proved[nodes.owner])
+            open_ &= bound < best[nodes.owner] - TOL
         spent = open_ & (used[nodes.owner] >= max_nodes)
         if time.monotonic() >= until:
             spent = open_

@@ -25,9 +25,6 @@ from credro.credal.sets import Box, CredalSet, Hull
 MAX_NODES = 50_000
 """Search nodes a sample may take before its lower entropy is reported with a gap."""
 
-MAX_SECONDS = 60.0
-"""Time a call may search for lower entropies of boxes before the samples still open are reported with a gap."""
-
 HULL_CHUNK = 1 << 20
 """Numbers of one tensor worked on at a time for hulls: their many small operations cost more than the cache saves."""
 
@@ -65,21 +62,22 @@ def lower_entropy(
     return_distribution: bool = False,
     return_gap: bool = False,
     max_nodes: int = MAX_NODES,
-    max_seconds: float = MAX_SECONDS,
+    max_seconds: float | None = None,
 ) -> Any:
     """Smallest entropy (...) of any distribution in the set: aleatoric uncertainty.
 
     Box: branch and bound, exact to 1e-12 nats. Hull: the smallest entropy of a member.
     return_distribution: also give the minimiser (..., C). return_gap: also give how far below the value the true
-    minimum might be (...), 0 where the search ended. max_nodes: the budget per sample. max_seconds: the
-    budget of the whole call; after it every sample left gets one node. Where a budget ends the search a warning says
-    for how many samples, and the largest gap.
+    minimum might be (...), 0 where the search ended. max_nodes: the budget per sample. max_seconds: a
+    budget of the whole call, after which every sample left gets one node: what it ends depends on the machine, so
+    there is none unless asked for. Where a budget ends the search a warning says for how many samples, and the
+    largest gap.
     """
     if max_nodes < 1:
         raise ValueError(f"max_nodes must be at least 1, got {max_nodes}")
-    if not max_seconds > 0:
-        raise ValueError(f"max_seconds must be positive, got {max_seconds}")
-    until = time.monotonic() + max_seconds
+    if max_seconds is not None and not max_seconds > 0:
+        raise ValueError(f"max_seconds must be positive or None, got {max_seconds}")
+    until = math.inf if max_seconds is None else time.monotonic() + max_seconds
     if isinstance(credal_set, Hull):
         value, p = _over_hull(credal_set, _hull_lower_chunk)
         gap = torch.zeros_like(value)
@@ -95,10 +93,10 @@ def lower_entropy(
         value, p = _over_box(lower, upper, solve)
     if (missed := int((gap > 0).sum())) > 0:
         warnings.warn(
-            f"lower entropy: the budget of {max_nodes} nodes a sample and {max_seconds:g} s a call ended the search "
-            f"for {missed} of {len(gap)} samples; their values are upper bounds, off by at most "
-            f"{float(gap.max()):.3g} nats "
-            f"(raise max_nodes or max_seconds)",
+            f"lower entropy: the budget of {max_nodes} nodes a sample"
+            + (f" and {max_seconds:g} s a call" if max_seconds else "")
+            + f" ended the search for {missed} of {len(gap)} samples; their values are upper bounds, off by at most "
+            f"{float(gap.max()):.3g} nats (raise max_nodes{' or max_seconds' if max_seconds else ''})",
             InexactWarning,
             stacklevel=2,
         )

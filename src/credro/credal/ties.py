@@ -2,9 +2,8 @@
 
 At a price ``lam`` of mass every corner of the box has the entropy ``L + sum of the costs of its classes``. A class at
 the bound that it prefers costs nothing, at the other bound ``|d_j|``, ``d_j = (s_j - lam) w_j``; the one class k
-strictly between its bounds costs ``g_k(r) - min(0, d_k)``, concave in its fill r. So once a value within e of L is
-known, only
-classes with ``|d_j| <= e``, the *core*, can be at the bound they do not prefer (docs/exactness.md).
+strictly between its bounds costs ``g_k(r) - min(0, d_k)``, concave in its fill r. Once a value within e of L is known,
+only classes with ``|d_j| <= e``, the *core*, can be at the bound they do not prefer (docs/exactness.md).
 """
 
 from __future__ import annotations
@@ -43,12 +42,7 @@ class Ties:
         self.level = float(_f(lower).sum() + self.price * room + self.cost.clamp_max(0).sum())
         self.room = room
 
-    def few(self) -> float:
-        """Try every state of the FEW classes whose cost is least, each in turn as the one between; the chord bound."""
-        self._look(self._nearest(FEW), proves=False)
-        return self.level
-
-    def many(self) -> float:
+    def bound(self) -> float:
         """A lower bound for the entropy from the subset sums of the core, after a look for a better corner."""
         core = self._core()
         if len(core) > EXACT:

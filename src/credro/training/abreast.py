@@ -36,7 +36,7 @@ def goes_abreast(job: Job) -> bool:
 
     Nothing of the user's own is called from several threads.
     """
-    recipe, net = job.recipe, job.network(0)
+    recipe = job.recipe
     if job.device.type != "cpu" or job.own_loss is not None or not isinstance(job.data.samples, Tensor):
         return False
     if recipe.precision != "fp32" or recipe.compile or any(callable(getattr(recipe, name)) for name in FUNCTIONS):
@@ -44,6 +44,7 @@ def goes_abreast(job: Job) -> bool:
     choices = (job.method.start, job.method.risk, job.method.head, job.method.stop)
     if not all(type(choice).__module__.startswith("credro.") for choice in choices):
         return False
+    net = job.network(0)
     if not all(type(m) in PLAIN if not list(m.children()) else _ours(m) for m in net.modules()):
         return False
     x = job.inputs(job.data.batch(torch.arange(min(2, len(job.data)))))
